@@ -1,0 +1,203 @@
+"""Plain and speculative decoding over the same target, cache and sampling code.
+
+Both are generators of `Step`s, one target pass each, so that a clock can stop between rounds and go
+on later. They decode B texts (lanes) of one prompt at once; one text is B = 1, the timed case. A
+context always lacks the last committed token: the next pass reads it together with the draft's.
+
+Speculative decoding: Leviathan et al. 2023 (arXiv 2211.17192), Chen et al. 2023 (2302.01318).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline.context import Context, Ints, Logits
+from pipeline.sampling import Floats, Sampling, Uniforms, draw
+from pipeline.verify import Rule
+
+
+@dataclass(slots=True)
+class Step:
+    """One target pass over some lanes, with all that its decisions were made of.
+
+    `start` tokens had been emitted before it; `block (b, k+1)` holds what was accepted and then the
+    target's token, of which the first `emitted` were appended (fewer at the end of text).
+    """
+
+    lanes: Ints  # (b,)
+    start: Ints  # (b,)
+    drafted: Ints  # (b, k)
+    accepted: Ints  # (b,)
+    emitted: Ints  # (b,)
+    block: Ints  # (b, k + 1)
+    p: Floats  # (b, k + 1, V)
+    q: Floats  # (b, k, V)
+    u_draft: Floats  # (b, k)
+    u: Floats  # (b, k)
+    u_next: Floats  # (b,)
+
+
+class Texts:
+    """What is committed: `ids (B, T0 + tokens)` of which `lengths (B,)` count."""
+
+    def __init__(self, prompt: Ints, tokens: int, lanes: int = 1, eos: int | None = None) -> None:
+        self.prompt_length, self._eos = len(prompt), eos
+        self.ids = np.zeros((lanes, len(prompt) + tokens), np.int64)
+        self.ids[:, : len(prompt)] = prompt
+        self.lengths = np.full(lanes, len(prompt), np.int64)
+        self._ends = np.full(lanes, len(prompt) + tokens, np.int64)
+
+    def emitted(self, lane: int = 0) -> Ints:
+        """What follows the prompt in one lane."""
+        return self.ids[lane, self.prompt_length : self.lengths[lane]]
+
+    def groups(self, k: int) -> list[tuple[int, Ints]]:
+        """Unfinished lanes by how many tokens their next round may draft: k, fewer at the end."""
+        room = np.minimum(self._ends - self.lengths - 1, k)
+        if len(room) == 1:
+            return [(int(room[0]), np.zeros(1, np.int64))] if room[0] >= 0 else []
+        return [(int(n), np.flatnonzero(room == n)) for n in np.unique(room) if n >= 0]
+
+    def stop(self, lanes: Ints) -> None:
+        """Nothing more is wanted of these lanes."""
+        self._ends[lanes] = self.lengths[lanes]
+
+    def tail(self, lane: int, count: int) -> Ints:
+        """The last `count` committed tokens of one lane."""
+        return self.ids[lane, self.lengths[lane] - count : self.lengths[lane]]
+
+    def append(self, lanes: Ints, block: Ints, count: Ints) -> Ints:
+        """Commit the first `count (b,)` of `block (b, n)`, up to an end of text; tokens added."""
+        if self._eos is not None:
+            count = self._cut(lanes, block, count)
+        if len(lanes) == 1:
+            lane, added = lanes[0], count[0]
+            at = self.lengths[lane]
+            self.ids[lane, at : at + added] = block[0, :added]
+        else:
+            for column in range(int(count.max())):
+                here = count > column
+                self.ids[lanes[here], self.lengths[lanes[here]] + column] = block[here, column]
+        self.lengths[lanes] += count
+        return count
+
+    def _cut(self, lanes: Ints, block: Ints, count: Ints) -> Ints:
+        is_end = (block == self._eos) & (np.arange(block.shape[1]) < count[:, None])
+        ended = is_end.any(axis=1)
+        count = np.where(ended, is_end.argmax(axis=1) + 1, count)
+        self._ends[lanes[ended]] = self.lengths[lanes[ended]] + count[ended]
+        return count
+
+
+def autoregressive(
+    target: Context, texts: Texts, sampling: Sampling, uniforms: Uniforms
+) -> Iterator[Step]:
+    """Plain decoding: one token a pass, drawn at the `next` uniform of its position."""
+    while groups := texts.groups(0):
+        _, lanes = groups[0]
+        start = texts.lengths[lanes] - texts.prompt_length
+        last = texts.ids[lanes, texts.lengths[lanes] - 1]
+        p = sampling.rows(target.read(lanes, last[:, None]))
+        u_next = uniforms.take("next", lanes, start, 1)
+        block = draw(p[:, 0], u_next[:, 0])[:, None]
+        accepted = np.zeros(len(lanes), np.int64)
+        emitted = texts.append(lanes, block, accepted + 1)
+        q, none = p[:, :0], u_next[:, :0]
+        drafted = block[:, :0]
+        yield Step(
+            lanes, start, drafted, accepted, emitted, block, p, q, none, none, u_next[:, 0]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How a speculative decode goes: its length of draft, its rule, its sampling."""
+
+    k: int
+    rule: Rule
+    sampling: Sampling
+
+
+def speculative(
+    target: Context, draft: Context, texts: Texts, method: Method, uniforms: Uniforms
+) -> Iterator[Step]:
+    """Draft k tokens, verify the k + 1 positions in one target pass, keep a prefix and one more.
+
+    Near the end of the text a round drafts fewer, so that exactly the asked number is emitted.
+    """
+    while groups := texts.groups(method.k):
+        for k, lanes in groups:
+            yield _round(target, draft, texts, lanes, k, method, uniforms)
+
+
+def _round(
+    target: Context,
+    draft: Context,
+    texts: Texts,
+    lanes: Ints,
+    k: int,
+    method: Method,
+    uniforms: Uniforms,
+) -> Step:
+    start = texts.lengths[lanes] - texts.prompt_length
+    last = texts.ids[lanes, texts.lengths[lanes] - 1]
+    u_draft = uniforms.take("draft", lanes, start, k)
+    drafted, q_rows = _propose(draft, texts, lanes, u_draft, method.sampling)
+    logits = target.read(lanes, np.concatenate([last[:, None], drafted], axis=1))
+    p = method.sampling.rows(logits)
+    q = np.stack(q_rows, axis=1) if q_rows else p[:, :0]
+    u, u_next = _decisions(uniforms, method.rule, lanes, start, k)
+    kept, token = method.rule.verify(p, q, drafted, u, u_next)
+    block = np.concatenate([drafted, token[:, None]], axis=1)
+    block[np.arange(len(lanes)), kept] = token
+    emitted = texts.append(lanes, block, kept + 1)
+    target.crop(lanes, texts.lengths[lanes] - 1)
+    draft.crop(lanes, np.minimum(draft.lengths[lanes], texts.lengths[lanes] - 1))
+    accepted = np.minimum(kept, emitted)  # an end of text inside the block cuts what follows it
+    return Step(lanes, start, drafted, accepted, emitted, block, p, q, u_draft, u, u_next)
+
+
+def _propose(
+    draft: Context, texts: Texts, lanes: Ints, u: Floats, sampling: Sampling
+) -> tuple[Ints, list[Floats]]:
+    """Draw k tokens `(b, k)` from the draft; the rows are the very ones they were drawn from."""
+    drafted = np.empty(u.shape, np.int64)
+    rows: list[Floats] = []
+    for i in range(u.shape[1]):
+        if i:
+            logits = draft.read(lanes, drafted[:, i - 1 : i])
+        else:
+            logits = _catch_up(draft, texts, lanes)
+        rows.append(sampling.rows(logits[:, -1]))
+        drafted[:, i] = draw(rows[i], u[:, i])
+    return drafted, rows
+
+
+def _catch_up(draft: Context, texts: Texts, lanes: Ints) -> Logits:
+    """Read what was committed since the draft last read: one token, two after a full acceptance."""
+    behind = texts.lengths[lanes] - draft.lengths[lanes]
+    if len(lanes) == 1:
+        return draft.read(lanes, texts.tail(int(lanes[0]), int(behind[0]))[None])
+    out: Logits | None = None
+    for count in np.unique(behind):
+        here = np.flatnonzero(behind == count)
+        tails = np.stack([texts.tail(lane, int(count)) for lane in lanes[here]])
+        logits = draft.read(lanes[here], tails)[:, -1:]
+        out = np.empty((len(lanes), *logits.shape[1:]), logits.dtype) if out is None else out
+        out[here] = logits
+    assert out is not None  # there is at least one lane
+    return out
+
+
+def _decisions(
+    uniforms: Uniforms, rule: Rule, lanes: Ints, start: Ints, k: int
+) -> tuple[Floats, Floats]:
+    """Uniforms `(b, k)` of the acceptance tests and `(b,)` of the token that ends the round."""
+    if rule.uniforms == "next":  # one a position: the very ones that plain decoding draws with
+        along = uniforms.along(lanes, start, k + 1)
+        return along[:, :k], along[:, k]
+    u_next = uniforms.take("next", lanes, start, 1)
+    return uniforms.take("accept", lanes, start, k), u_next[:, 0]
