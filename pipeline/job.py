@@ -1,0 +1,239 @@
+"""One job: a composed config in, a `JobRecord` out. The only place where the parts meet.
+
+`count` is the exact side and runs anywhere; `clock` is the timed side and must have the machine to
+itself. Both may run in any process, in any order of jobs: nothing is kept between them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from pipeline import costs, counts, distribution, pairs, spec
+from pipeline.clocks import Timed
+from pipeline.context import open_texts
+from pipeline.decode import Method
+from pipeline.drafts import parts_of
+from pipeline.records import JobRecord, Round
+from pipeline.sampling import Uniforms
+from pipeline.spec import JobSpec
+from pipeline.weights import digest as weights_digest
+from pipeline.workbench import Run, Workbench
+
+NEAR_TIE = 1e-9
+"""Bound on the rounding error of a probability row in float64, generous by about four digits. A
+decision nearer to its threshold than this could go the other way on another machine."""
+
+
+def check(job: JobSpec) -> None:
+    """ValueError, one sentence, for anything in the job that cannot work. Loads the weights."""
+    Workbench.of(job, torch.float32)
+
+
+def digest(job: JobSpec) -> str:
+    """job.digest: the hash of all that can change the job's figures."""
+    return spec.digest(job, _weights(job))
+
+
+def count(job: JobSpec) -> JobRecord:
+    """The exact side: what was drafted, accepted, emitted, and whether the law is the target's."""
+    started_s = time.time()
+    torch.set_num_threads(1)
+    bench = Workbench.of(job, torch.float64)
+    run = bench.speculative(Uniforms(job.seed))
+    trace = counts.trace(run.steps, bench.rule)
+    law = distribution.metrics(bench, np.array(trace.tokens))
+    near_tie = trace.margin_min < NEAR_TIE
+    return JobRecord(
+        digest=digest(job),
+        name=job.name,
+        status="counted",
+        overrides=(),
+        params=_params(job),
+        metrics={**counts.metrics(trace), **law, **_memory(bench, run)},
+        series=counts.by_position(trace),
+        tags={
+            "counts.digest": counts.digest(trace),
+            "weights.digest": _weights(job),
+            "job.digest": digest(job),
+            "code.digest": spec.code_digest(),
+            "exactness": "near-tie" if near_tie else "ok",
+        },
+        rounds=counts.tidy(trace),
+        notes=(_near_tie_note(trace.margin_min),) if near_tie else (),
+        text=bench.vocabulary.decode(trace.tokens),
+        started_s=started_s,
+        finished_s=time.time(),
+    )
+
+
+def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord:
+    """The timed side, added to what was counted. `null` is the baseline against itself."""
+    started_s = time.time()
+    bench, timed = _timed(job)
+    measured = pairs.measure(timed.baseline, timed.speculative, _plan(job))
+    found = pairs.statistics(measured.pairs)
+    side = timed.speculative()
+    side.advance(job.tokens)
+    emitted = bench.vocabulary.decode(side.emitted())
+    rounds = _rounds(counted)
+    cost = costs.measure(timed, np.array(bench.vocabulary.encode(counted.text)), rounds)
+    same = emitted == counted.text and side.accepted == [r.accepted for r in rounds]
+    metrics = {
+        **counted.metrics,
+        **_time(found, same),
+        **_cost(cost, counted.metrics["count/tokens_per_pass"], job.k, found.median),
+        **null,
+    }
+    verdict = pairs.verdict(found, null.get("null/ratio_min"), null.get("null/ratio_max"))
+    return replace(
+        counted,
+        status="done",
+        metrics=metrics,
+        series={**counted.series, **_series(found)},
+        tags={**counted.tags, "verdict": verdict, "timing.stopped": measured.stopped},
+        pieces=pairs.tidy(measured.pairs),
+        notes=(*counted.notes, *_timing_notes(found, same)),
+        started_s=min(counted.started_s, started_s),
+        finished_s=time.time(),
+    )
+
+
+def null(job: JobSpec) -> dict[str, float]:
+    """The baseline against itself through the very same code: what noise alone shows here."""
+    _, timed = _timed(job)
+    measured = pairs.measure(timed.baseline, timed.baseline, _plan(job))
+    found = pairs.statistics(measured.pairs)
+    return {
+        "null/ratio_median": found.median,
+        "null/ratio_min": found.minimum,
+        "null/ratio_max": found.maximum,
+    }
+
+
+def recheck(job: JobSpec) -> float:
+    """p-value of the distribution checks with ten times the draws, on a fresh stream."""
+    torch.set_num_threads(1)
+    return distribution.recheck(Workbench.of(job, torch.float64))
+
+
+def _timed(job: JobSpec) -> tuple[Workbench, Timed]:
+    torch.set_num_threads(job.threads)
+    bench = Workbench.of(job, torch.float32)
+    room = len(bench.prompt) + job.tokens
+    timed = Timed(
+        open_target=lambda ids: open_texts(bench.target, ids, room, None),
+        open_draft=lambda ids: bench.draft.open(ids, room, None, torch.float32),
+        prompt=bench.prompt,
+        tokens=job.tokens,
+        method=Method(job.k, bench.rule, job.sampling),
+        uniforms=Uniforms(job.seed),
+        eos=bench.eos,
+    )
+    return bench, timed
+
+
+def _plan(job: JobSpec) -> pairs.PairPlan:
+    mode: Any = job.timing
+    return pairs.PairPlan(
+        tokens=job.tokens,
+        pairs=job.pairs,
+        piece_tokens=job.piece_tokens,
+        mode=mode,
+        seed=job.seed,
+    )
+
+
+def _weights(job: JobSpec) -> str:
+    return weights_digest(job.weights, ("target", *parts_of(job.draft_options)))
+
+
+def _params(job: JobSpec) -> dict[str, Any]:
+    data = job.to_dict()
+    options = data.pop("draft_options")
+    data["target"] = data.pop("weights")
+    data["dtype"] = "float64/float32"
+    extra = {f"draft.{name}": v for name, v in options.items() if name not in ("name", "kind")}
+    return {**{name: value for name, value in data.items() if value is not None}, **extra}
+
+
+def _memory(bench: Workbench, run: Run) -> dict[str, float]:
+    assert run.draft is not None  # a speculative run has one
+    return {
+        "memory/target_weight_bytes": bench.target.weight_bytes(),
+        "memory/draft_weight_bytes": bench.draft.weight_bytes(),
+        "memory/target_cache_bytes": run.target.cache_bytes(),
+        "memory/draft_cache_bytes": run.draft.cache_bytes(),
+        "memory/extra_state_bytes": 0,
+    }
+
+
+def _time(found: pairs.Statistics, same: bool) -> dict[str, float]:
+    return {
+        "time/speedup_median": found.median,
+        "time/speedup_min": found.minimum,
+        "time/speedup_max": found.maximum,
+        "time/speedup_low": found.low,
+        "time/speedup_high": found.high,
+        "time/pairs": len(found.ratios),
+        "time/flagged_pairs": len(found.flagged),
+        "time/baseline_tokens_per_s": found.baseline_tokens_per_s,
+        "time/speculative_tokens_per_s": found.speculative_tokens_per_s,
+        "time/timed_matches_counts": float(same),
+        "time/timed_s": found.timed_s,
+        "load/cpu_share_baseline": found.cpu_share_baseline,
+        "load/cpu_share_speculative": found.cpu_share_speculative,
+    }
+
+
+def _cost(cost: costs.Costs, tokens_per_pass: float, k: int, median: float) -> dict[str, float]:
+    predicted = cost.predicted(tokens_per_pass)
+    out = {
+        "cost/target_pass_us": cost.target_pass_us,
+        "cost/verify_pass_us": cost.verify_pass_us,
+        "cost/v": cost.v,
+        "cost/o": cost.o,
+        "cost/predicted": predicted,
+        "cost/predicted_simple": cost.predicted_simple(tokens_per_pass, k),
+        "cost/prediction_error": predicted / median - 1,
+    }
+    if cost.draft_token_us is not None and cost.c is not None:
+        out |= {"cost/draft_token_us": cost.draft_token_us, "cost/c": cost.c}
+    return out
+
+
+def _series(found: pairs.Statistics) -> dict[str, list[tuple[int, float]]]:
+    return {
+        "time/pair_ratio": list(enumerate(found.ratios)),
+        "time/pair_baseline_s": list(enumerate(found.baseline_s)),
+        "time/pair_speculative_s": list(enumerate(found.speculative_s)),
+    }
+
+
+def _rounds(counted: JobRecord) -> list[Round]:
+    """The counted rounds again, from their rows; the costs need their shape, not their tokens."""
+    return [Round(r["start"], r["k"], r["accepted"], ()) for r in counted.rounds]
+
+
+def _near_tie_note(margin: float) -> str:
+    return (
+        f"near-tie: the closest decision was {margin:.1e} from going the other way, under the bound "
+        f"of {NEAR_TIE:.0e} on rounding; another machine may count differently"
+    )
+
+
+def _timing_notes(found: pairs.Statistics, same: bool) -> list[str]:
+    notes = []
+    if not same:
+        notes.append(
+            "the timed float32 decode departs from the counted float64 text: a decision so close "
+            "that rounding flips it"
+        )
+    if found.flagged:
+        named = ", ".join(str(index) for index in found.flagged)
+        notes.append(f"pair {named}: the halves got unequal shares of the CPU")
+    return notes

@@ -1,0 +1,113 @@
+"""What one job is: the composed config as plain, typed values, and the hash that names it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pipeline.sampling import Sampling
+
+TIMINGS = ("pairs", "whole", "skip")
+PROPOSALS = ("chain",)
+
+
+@dataclass(frozen=True)
+class JobSpec:
+    """One point of a sweep. `tokens` follow `prompt`; `draws` is the distribution check's size."""
+
+    draft: str
+    draft_options: dict[str, Any] = field(hash=False)
+    k: int
+    seed: int
+    verify: str = "token"
+    proposal: str = "chain"
+    tokens: int = 200
+    prompt: str = "ROMEO:\n"
+    eos: str | None = None
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float = 1.0
+    weights: str = "shipped"
+    compile: bool = False
+    draws: int = 20_000
+    timing: str = "pairs"
+    pairs: int = 6
+    piece_tokens: int | None = None
+    threads: int = 1
+
+    @property
+    def sampling(self) -> Sampling:
+        return Sampling(self.temperature, self.top_k, self.top_p)
+
+    @property
+    def name(self) -> str:
+        """Short, unique in a default sweep: what differs from the usual is named after it."""
+        name = f"{self.draft} k={self.k} seed={self.seed}"
+        usual = {f.name: f.default for f in fields(self)}
+        for key in ("verify", "proposal", "temperature", "top_k", "top_p", "eos"):
+            if getattr(self, key) != usual[key]:
+                name += f" {key}={getattr(self, key)}"
+        return name
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> JobSpec:
+        """ValueError names a key that is missing or not known."""
+        known = {f.name for f in fields(cls)}
+        for key in data:
+            if key not in known:
+                raise ValueError(f"{key} is no part of a job: the parts are {', '.join(known)}")
+        try:
+            return cls(**data)
+        except TypeError as error:
+            raise ValueError(f"this is not a whole job: {error}") from None
+
+    def validate(self) -> None:
+        """ValueError, one sentence, for a value that can be seen to be wrong without weights."""
+        if self.k < 0:
+            raise ValueError(f"k={self.k}: give 0 (a plain target step) or more drafted tokens")
+        if self.seed < 0:
+            raise ValueError(f"seed={self.seed}: give a whole number, 0 or more")
+        if self.tokens < 1:
+            raise ValueError(f"tokens={self.tokens}: give 1 or more characters to emit")
+        if not self.prompt:
+            raise ValueError("prompt is empty: give at least one character to go on from")
+        if self.draws < 1:
+            raise ValueError(f"draws={self.draws}: give 1 or more draws for the distribution check")
+        if self.timing not in TIMINGS:
+            raise ValueError(f"timing={self.timing}: the ways are {', '.join(TIMINGS)}")
+        if self.timing != "skip" and self.pairs < 1:
+            raise ValueError(
+                f"timing.pairs={self.pairs}: give 1 pair or more, or timing=skip to count only"
+            )
+        if self.piece_tokens is not None and self.piece_tokens < 1:
+            raise ValueError(f"timing.piece_tokens={self.piece_tokens}: give 1 or more, or null")
+        if self.threads < 1:
+            raise ValueError(f"timing.threads={self.threads}: give 1 or more")
+        if self.proposal not in PROPOSALS:
+            raise ValueError(f"proposal={self.proposal}: the ways are {', '.join(PROPOSALS)}")
+        _ = self.sampling  # its own checks
+
+
+def digest(spec: JobSpec, weights_digest: str) -> str:
+    """job.digest: SHA-256 over all that can change the job's figures, the code included."""
+    parts = {"spec": spec.to_dict(), "weights": weights_digest, "code": code_digest()}
+    parts["spec"] = {**spec.to_dict(), "weights": None}  # their content counts, not their place
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def code_digest() -> str:
+    """SHA-256 over this package's sources, the same whatever line endings a checkout has."""
+    sha = hashlib.sha256()
+    root = Path(__file__).parent
+    for path in sorted(root.rglob("*.py"), key=lambda p: p.relative_to(root).as_posix()):
+        sha.update(path.relative_to(root).as_posix().encode() + b"\0")
+        sha.update(path.read_bytes().replace(b"\r\n", b"\n") + b"\0")
+    return sha.hexdigest()

@@ -1,0 +1,100 @@
+"""The models of one job, loaded and ready to decode, in the arithmetic of one side."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from pipeline.context import Context, Ints, open_texts
+from pipeline.decode import Method, Step, Texts, autoregressive, speculative
+from pipeline.drafts import Draft, Source, build
+from pipeline.model import CharTransformer
+from pipeline.sampling import Uniforms
+from pipeline.spec import JobSpec
+from pipeline.text import Vocabulary
+from pipeline.verify import Rule, find
+from pipeline.weights import load_target
+
+
+@dataclass(frozen=True)
+class Run:
+    """One decode: where its text is, the models that read it, and its steps to come."""
+
+    texts: Texts
+    target: Context
+    draft: Context | None
+    steps: Iterator[Step]
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """Target, draft and rule of one job. float64 for counts, float32 for clocks."""
+
+    spec: JobSpec
+    vocabulary: Vocabulary
+    target: CharTransformer
+    draft: Draft
+    rule: Rule
+    prompt: Ints
+    eos: int | None
+
+    @classmethod
+    def of(cls, spec: JobSpec, dtype: torch.dtype) -> Workbench:
+        """Load what the job needs. ValueError, one sentence, for all that does not fit."""
+        spec.validate()
+        rule = find(spec.verify)
+        model, vocabulary, _ = load_target(spec.weights)
+        prompt = _encode(vocabulary, "prompt", spec.prompt)
+        eos = None if spec.eos is None else _end(vocabulary, spec.eos)
+        read = len(prompt) + spec.tokens - 1  # the last token is emitted, and never read
+        if read > model.cfg.context:
+            raise ValueError(
+                f"a prompt of {len(prompt)} and tokens={spec.tokens} need {read} positions, and the "
+                f"target reads {model.cfg.context}: shorten either"
+            )
+        draft = build(Source(model, vocabulary, spec.weights), spec.draft_options)
+        target = copy.deepcopy(model).double() if dtype == torch.float64 else model
+        return cls(spec, vocabulary, target, draft, rule, prompt, eos)
+
+    def plain(self, uniforms: Uniforms, lanes: int | None = None) -> Run:
+        """Plain decoding, ready to go: the prompt but its last character is read."""
+        texts, target = self._open(self.prompt, self.spec.tokens, lanes)
+        steps = autoregressive(target, texts, self.spec.sampling, uniforms)
+        return Run(texts, target, None, steps)
+
+    def speculative(
+        self,
+        uniforms: Uniforms,
+        lanes: int | None = None,
+        prompt: Ints | None = None,
+        tokens: int | None = None,
+    ) -> Run:
+        """The job's own decode; `prompt` and `tokens` can differ for a check of the law."""
+        prompt = self.prompt if prompt is None else prompt
+        tokens = self.spec.tokens if tokens is None else tokens
+        texts, target = self._open(prompt, tokens, lanes)
+        draft = self.draft.open(prompt[:-1], len(prompt) + tokens, lanes, self.target.dtype)
+        method = Method(self.spec.k, self.rule, self.spec.sampling)
+        steps = speculative(target, draft, texts, method, uniforms)
+        return Run(texts, target, draft, steps)
+
+    def _open(self, prompt: Ints, tokens: int, lanes: int | None) -> tuple[Texts, Context]:
+        texts = Texts(prompt, tokens, lanes or 1, self.eos)
+        return texts, open_texts(self.target, prompt[:-1], len(prompt) + tokens, lanes)
+
+
+def _encode(vocabulary: Vocabulary, name: str, text: str) -> Ints:
+    try:
+        return np.asarray(vocabulary.encode(text))
+    except ValueError as error:
+        raise ValueError(f"{name} cannot be read: {error}") from None
+
+
+def _end(vocabulary: Vocabulary, eos: str) -> int:
+    if len(eos) != 1:
+        raise ValueError(f"eos={eos!r}: give one character, or null for a text without end")
+    return int(_encode(vocabulary, "eos", eos)[0])
