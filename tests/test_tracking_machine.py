@@ -1,0 +1,160 @@
+"""What a machine tells of itself, and how busy it is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import psutil
+import pytest
+
+from tracking import load, machine, names
+
+
+def test_this_machine_is_described_in_known_tags() -> None:
+    tags = machine.describe()
+    names.check_tags(tags)
+    assert {"machine.id", "machine.name", "machine.cores", "machine.python"} <= set(tags)
+    assert all(isinstance(value, str) and value for value in tags.values())
+
+
+def test_the_id_is_stable_and_tells_nothing_of_the_host() -> None:
+    assert machine.machine_id() == machine.machine_id()
+    assert len(machine.machine_id()) == 12
+    assert set(machine.machine_id()) <= set("0123456789abcdef")
+
+
+def test_a_given_name_makes_a_machine_of_its_own() -> None:
+    given = machine.describe(name="laptop-a")
+    assert given["machine.name"] == "laptop-a"
+    assert given["machine.id"] == machine.machine_id("laptop-a") != machine.machine_id("laptop-b")
+
+
+def test_an_anonymous_machine_hides_its_hosts_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.node", lambda: "annas-laptop")
+    tags = machine.describe(anonymous=True)
+    assert "annas-laptop" not in " ".join(tags.values())
+    assert tags["machine.name"] == f"host-{tags['machine.id'][:6]}"
+
+
+def test_what_a_system_does_not_tell_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def untold(*_: object, **__: object) -> Any:
+        raise NotImplementedError
+
+    for name in ("sensors_battery", "cpu_freq", "cpu_count", "virtual_memory"):
+        monkeypatch.setattr(psutil, name, untold, raising=False)
+    for name in ("_cpu", "_governor", "_virtual"):
+        monkeypatch.setattr(machine, name, untold)
+    monkeypatch.setattr("machineid.hashed_id", lambda _: "0123")
+    tags = machine.describe()
+    assert not {"machine.power", "machine.frequency_mhz", "machine.cores", "machine.cpu"} & set(
+        tags
+    )
+    assert "machine.os" in tags
+
+
+def test_a_machine_without_an_id_of_its_own_still_gets_a_stable_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def none(_: str) -> str:
+        raise OSError("no machine id here")
+
+    monkeypatch.setattr("machineid.hashed_id", none)
+    assert machine.machine_id() == machine.machine_id() != ""
+
+
+class _Battery:
+    def __init__(self, plugged: bool | None) -> None:
+        self.power_plugged = plugged
+
+
+@pytest.mark.parametrize(
+    ("battery", "power"),
+    [(None, None), (_Battery(None), None), (_Battery(True), "mains"), (_Battery(False), "battery")],
+)
+def test_power_is_told_only_by_a_battery(
+    monkeypatch: pytest.MonkeyPatch, battery: _Battery | None, power: str | None
+) -> None:
+    monkeypatch.setattr(psutil, "sensors_battery", lambda: battery, raising=False)
+    assert machine.describe().get("machine.power") == power
+
+
+@pytest.mark.parametrize(
+    ("share", "state"),
+    [
+        (None, None),
+        (0.0, "idle"),
+        (0.049, "idle"),
+        (0.05, "light"),
+        (0.249, "light"),
+        (0.25, "busy"),
+    ],
+)
+def test_the_words_for_load_have_stated_bounds(share: float | None, state: str | None) -> None:
+    assert load.load_state(share) == state
+
+
+def test_a_busy_program_of_others_is_seen_and_ones_own_work_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cores = psutil.cpu_count() or 1
+
+    def share(own_s: float) -> float:
+        times = iter([_times(0.0), _times(10.0 * cores)])
+        own = iter([0.0, own_s])
+        monkeypatch.setattr(psutil, "cpu_times", lambda: next(times))
+        monkeypatch.setattr(load, "_family", lambda process: [process])
+        monkeypatch.setattr(load, "_cpu_s", lambda _: next(own))
+        meter = load.LoadMeter()
+        meter.start()
+        told = meter.stop()
+        assert told is not None
+        return told
+
+    assert share(own_s=0.0) == pytest.approx(0.5)  # half of all the time was busy
+    assert share(own_s=5.0 * cores) == pytest.approx(0.0)
+
+
+def _times(total_s: float) -> Any:
+    class Times:
+        def _asdict(self) -> dict[str, float]:
+            return {"user": total_s / 2, "idle": total_s / 2, "guest": total_s / 2}
+
+    return Times()
+
+
+def test_the_meter_answers_on_this_machine_with_known_names() -> None:
+    meter = load.Meter()
+    meter.start()
+    until(lambda: time.process_time() > 0.2)
+    metrics, tags = meter.stop()
+    names.check_metrics(metrics)
+    names.check_tags(tags)
+    assert 0.0 <= metrics.get("load/others_share", 0.0) <= 1.0
+
+
+def test_work_of_a_child_process_is_ones_own() -> None:
+    code = "import time\nwhile time.process_time() < 0.3: pass\nprint('done', flush=True)\ninput()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        family = load._family(psutil.Process())
+        assert child.pid in [process.pid for process in family]
+        assert load._cpu_s(psutil.Process(child.pid)) >= 0.25
+        child.communicate("\n")
+
+
+def test_a_meter_that_was_not_started_says_so() -> None:
+    with pytest.raises(RuntimeError, match="without start"):
+        load.LoadMeter().stop()
+
+
+def until(true: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + 5.0
+    while not true() and time.monotonic() < end_s:
+        pass

@@ -1,0 +1,86 @@
+"""`python -m tracking` reads sweeps back from their folder or from the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.records import JobRecord
+from tests.records_factory import make_record, make_sweep
+from tests.tracking_store import sweep_in
+from tracking.__main__ import main
+
+
+def keep(root: Path, sweep_id: str, records: list[JobRecord]) -> Path:
+    folder = root / "outputs" / sweep_id
+    for record in records:
+        file = folder / "jobs" / record.digest / "record.json"
+        file.parent.mkdir(parents=True)
+        file.write_text(record.to_json(), encoding="utf-8")
+    return folder
+
+
+def test_the_newest_sweep_is_shown_from_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path, "s1", [make_record("int4")])
+    keep(tmp_path, "s2", make_sweep(("bigram",), (1, 2)))
+    (tmp_path / "outputs" / "latest").write_text("s2", encoding="utf-8")
+    assert main(["--root", str(tmp_path), "show"]) == 0
+    told = capsys.readouterr().out
+    assert "sweep s2" in told
+    assert "bigram k=2 is fastest here" in told
+
+
+def test_another_sweep_is_shown_by_its_id(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(tmp_path, "s1", [make_record("int4")])
+    assert main(["--root", str(tmp_path), "show", "--sweep", "s1"]) == 0
+    assert "int4" in capsys.readouterr().out
+
+
+def test_without_a_folder_the_store_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorder = sweep_in(tmp_path, "s7")
+    for record in make_sweep(("bigram", "int8"), (4,), seeds=(0,)):
+        recorder.log_job(record)
+    recorder.start_job("open", "int4 k=4 seed=0", {"draft": "int4", "k": 4}, {})
+    assert main(["--root", str(tmp_path), "show"]) == 0
+    told = capsys.readouterr().out
+    assert "sweep s7" in told
+    assert "bigram k=4 is fastest here" in told
+
+
+def test_nothing_to_show_is_one_sentence_with_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep_in(tmp_path)
+    assert main(["--root", str(tmp_path), "show", "--sweep", "s9"]) == 1
+    told = capsys.readouterr()
+    assert told.err == "there is no sweep 's9' in outputs/ or in the store: run `make sweep`\n"
+
+
+def test_a_damaged_record_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = keep(tmp_path, "s1", [make_record()])
+    (file,) = folder.rglob("record.json")
+    file.write_text("{", encoding="utf-8")
+    assert main(["--root", str(tmp_path), "show", "--sweep", "s1"]) == 1
+    assert str(file) in capsys.readouterr().err
+
+
+def test_a_folder_address_is_refused_with_the_fix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", "file:///tmp/mlruns")
+    assert main(["--root", str(tmp_path), "show"]) == 1
+    assert "sqlite:///PATH/mlflow.db" in capsys.readouterr().err
+
+
+def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as done:
+        main(["--help"])
+    assert done.value.code == 0
+    assert "python -m tracking show --sweep ID" in capsys.readouterr().out

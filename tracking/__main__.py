@@ -1,0 +1,94 @@
+"""`python -m tracking show` prints a sweep's table again, `python -m tracking ui` its page."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from tracking.reader import find_parent, from_outputs, from_store
+from tracking.recorder import Recorder
+from tracking.runs import FOR_MODELS, run_page
+from tracking.serve import ServerFailed, served
+from tracking.trouble import StoreUnavailable, unavailable
+
+_EXAMPLES = """\
+examples:
+  python -m tracking show                      the newest sweep's table and conclusion
+  python -m tracking show --sweep ID           those of another one
+  python -m tracking ui                        MLflow's page, and the address of the newest sweep
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code. Mistakes are told in one sentence on standard error."""
+    options = _parser().parse_args(arguments)
+    recorder = Recorder(root=options.root)
+    try:
+        recorder.check()
+        return int(options.run(recorder, options))
+    except (ValueError, StoreUnavailable, ServerFailed, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tracking",
+        description="Looks at sweeps that have run.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--root", type=Path, help="the project's folder (default: this one)")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    show = commands.add_parser("show", help="print a sweep's table and conclusion again")
+    show.add_argument("--sweep", metavar="ID", help="which one (default: the newest)")
+    show.set_defaults(run=_show)
+    ui = commands.add_parser("ui", help="start MLflow's page for the store in use")
+    ui.add_argument("--sweep", metavar="ID", help="whose address to print (default: the newest)")
+    ui.add_argument("--port", type=int, help="default: the first free one from 5000 on")
+    ui.add_argument("--open", action="store_true", help="also open it in the browser")
+    ui.set_defaults(run=_ui)
+    return parser
+
+
+def _show(recorder: Recorder, options: argparse.Namespace) -> int:
+    report = from_outputs(recorder.root, options.sweep)
+    if report is None:
+        report = from_store(recorder.open(), options.sweep)
+    if report is None:
+        wanted = f"no sweep {options.sweep!r}" if options.sweep else "no sweep yet"
+        raise ValueError(f"there is {wanted} in outputs/ or in the store: run `make sweep`")
+    console = Console()
+    console.print(f"sweep {report.sweep['id']}", highlight=False)
+    report.print(console)
+    return 0
+
+
+def _ui(recorder: Recorder, options: argparse.Namespace) -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the server must not outlive this
+    store = recorder.open()
+    with unavailable(store.location):
+        parent = find_parent(store, options.sweep)
+    if parent is None and options.sweep:
+        raise ValueError(f"there is no sweep {options.sweep!r} in {store.location.shown}")
+    with served(store.location, options.port) as page:
+        address = f"{page.base}/#/experiments/{store.experiment_id}/runs{FOR_MODELS}"
+        if parent is not None:
+            address = run_page(page.base, store.experiment_id, parent.info.run_id)
+        print(f"{address}\nCtrl-C ends it.", flush=True)
+        if options.open:
+            webbrowser.open(address)
+        page.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

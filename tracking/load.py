@@ -1,0 +1,139 @@
+"""How busy a machine is with other things than this sweep."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+import psutil
+
+LoadState = Literal["idle", "light", "busy"]
+
+IDLE_BELOW = 0.05
+BUSY_FROM = 0.25
+"""Bounds on the others' share of all cores' time: idle < 5% <= light < 25% <= busy.
+
+On eight cores one busy program is "light", on two it is "busy": there, it takes a core that the
+timed side would use.
+"""
+
+
+def load_state(others_share: float | None) -> LoadState | None:
+    """The word for a share of the machine's CPU time, or None where it is not known."""
+    if others_share is None:
+        return None
+    if others_share < IDLE_BELOW:
+        return "idle"
+    return "light" if others_share < BUSY_FROM else "busy"
+
+
+def load_average_1m() -> float | None:
+    """Processes that ran or waited over the last minute, this sweep's own included."""
+    try:
+        return psutil.getloadavg()[0]
+    except (AttributeError, OSError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    total_s: float
+    busy_s: float
+    own_s: float
+
+
+class LoadMeter:
+    """Measures between `start()` and `stop()` what other programs took of the machine.
+
+    Own are the process it runs in and all that this one started. Time that a hypervisor took away
+    is the others'. May be started again; single-threaded.
+    """
+
+    def __init__(self) -> None:
+        self._own = psutil.Process()
+        self._begun: _Reading | None = None
+
+    def start(self) -> None:
+        self._begun = self._read()
+
+    def stop(self) -> float | None:
+        """Share in 0..1 of all cores' time, or None for an interval too short to tell (< 50 ms).
+
+        RuntimeError without a `start()`.
+        """
+        if self._begun is None:
+            raise RuntimeError("LoadMeter.stop() without start()")
+        begun, now = self._begun, self._read()
+        self._begun = None
+        total_s = now.total_s - begun.total_s
+        if total_s < 0.05 * (psutil.cpu_count() or 1):
+            return None
+        others_s = (now.busy_s - begun.busy_s) - (now.own_s - begun.own_s)
+        return min(1.0, max(0.0, others_s / total_s))
+
+    def _read(self) -> _Reading:
+        times = psutil.cpu_times()._asdict()
+        # Linux counts guests a second time inside user and nice.
+        counted = {name: s for name, s in times.items() if not name.startswith("guest")}
+        total_s = sum(counted.values())
+        return _Reading(
+            total_s=total_s,
+            busy_s=total_s - counted.get("idle", 0.0) - counted.get("iowait", 0.0),
+            own_s=sum(_cpu_s(process) for process in _family(self._own)),
+        )
+
+
+class Meter:
+    """What a sweep asks before and after each timed job."""
+
+    def __init__(self) -> None:
+        self._others = LoadMeter()
+        self._before: float | None = None
+
+    def start(self) -> None:
+        self._before = load_average_1m()
+        self._others.start()
+
+    def stop(self) -> tuple[dict[str, float], dict[str, str]]:
+        """The `load/` metrics and the `load.state` tag, as far as this system tells them."""
+        share = self._others.stop()
+        figures = {
+            "load/before_1m": self._before,
+            "load/after_1m": load_average_1m(),
+            "load/others_share": share,
+        }
+        state = load_state(share)
+        return (
+            {name: value for name, value in figures.items() if value is not None},
+            {"load.state": state} if state is not None else {},
+        )
+
+
+def load_now(interval_s: float = 0.5) -> float | None:
+    """Others' share of the machine over the next `interval_s` seconds; blocks for that long."""
+    meter = LoadMeter()
+    meter.start()
+    time.sleep(interval_s)
+    return meter.stop()
+
+
+def _family(process: psutil.Process) -> list[psutil.Process]:
+    try:
+        return [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return [process]
+
+
+def _cpu_s(process: psutil.Process) -> float:
+    """CPU seconds of a process and of those children of it that have ended."""
+    try:
+        times = process.cpu_times()
+    except psutil.Error:  # it ended meanwhile; its parent has its time then
+        return 0.0
+    return float(
+        times.user
+        + times.system
+        + getattr(times, "children_user", 0.0)
+        + getattr(times, "children_system", 0.0)
+    )

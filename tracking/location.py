@@ -1,0 +1,87 @@
+"""Where the figures go: the store's address, checked before anything runs. Does not load MLflow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+DATABASE, ARTIFACTS = "mlflow.db", "mlartifacts"
+_SERVERS = ("http", "https")
+_DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """An MLflow store.
+
+    `artifacts` is where a new experiment keeps its files, None where the server decides; `file`
+    is the database where that is a local file; `ours` marks the project's own default store.
+    """
+
+    uri: str
+    artifacts: str | None
+    file: Path | None
+    ours: bool
+
+    @property
+    def shown(self) -> str:
+        """The address without a password."""
+        if self.file is not None:
+            return str(self.file)
+        return hide_password(self.uri)
+
+
+def locate(uri: str | None, root: Path, environ: Mapping[str, str] = os.environ) -> Location:
+    """The store to use: `uri`, else MLFLOW_TRACKING_URI, else `root`/mlflow.db.
+
+    ValueError, naming the fix, for an address that MLflow or specsweep cannot use.
+    """
+    given = uri or environ.get("MLFLOW_TRACKING_URI", "").strip()
+    if not given:
+        return _sqlite(f"sqlite:///{(root.resolve() / DATABASE).as_posix()}", ours=True)
+    scheme = given.partition("://")[0].partition("+")[0].lower()
+    if scheme in _SERVERS:
+        return Location(given.rstrip("/"), None, None, ours=False)
+    if scheme == "sqlite":
+        return _sqlite(given, ours=False)
+    if scheme in _DATABASES:
+        return Location(given, (root.resolve() / ARTIFACTS).as_uri(), None, ours=False)
+    raise ValueError(
+        f"the tracking address {hide_password(given)!r} is a folder, and MLflow no longer keeps "
+        "runs in folders: unset MLFLOW_TRACKING_URI to use the project's own mlflow.db, or set it "
+        "to sqlite:///PATH/mlflow.db or to a server's http:// address"
+        if scheme == "file" or "://" not in given
+        else f"the tracking address {hide_password(given)!r} has an unknown scheme: use "
+        "sqlite:///PATH/mlflow.db, postgresql://…, or a server's http:// address"
+    )
+
+
+def hide_password(uri: str) -> str:
+    """`uri` with *** for the password in it, if any."""
+    parts = urlsplit(uri)
+    if parts.password is None:
+        return uri
+    user_host = f"{parts.username or ''}:***@{parts.hostname or ''}"
+    if parts.port:
+        user_host += f":{parts.port}"
+    return urlunsplit(parts._replace(netloc=user_host))
+
+
+def _sqlite(uri: str, ours: bool) -> Location:
+    """A path that is relative counts from the working directory of now, whatever it is later."""
+    scheme, _, rest = uri.partition("://")
+    path, _, query = rest.removeprefix("/").partition("?")
+    if path in ("", ":memory:"):
+        raise ValueError(
+            f"the tracking address {uri!r} keeps nothing: give a file, sqlite:///PATH/mlflow.db"
+        )
+    file = Path(path).resolve()
+    return Location(
+        uri=f"{scheme}:///{file.as_posix()}" + (f"?{query}" if query else ""),
+        artifacts=(file.parent / ARTIFACTS).as_uri(),
+        file=file,
+        ours=ours,
+    )

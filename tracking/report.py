@@ -1,0 +1,133 @@
+"""All that a sweep has to show: table, conclusion, what failed, figures."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from pipeline.records import JobRecord
+from tracking import reference, tables
+from tracking.conclusion import conclusion
+from tracking.notes import command
+from tracking.rows import Row, rows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Report:
+    """Made from a sweep's records; `sweep` says of it what it likes: `id`, `description`, …"""
+
+    records: Sequence[JobRecord]
+    sweep: Mapping[str, Any]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        return rows(self.records)
+
+    @property
+    def sentence(self) -> str:
+        """The conclusion, computed."""
+        return conclusion(self.rows)
+
+    @property
+    def findings(self) -> list[reference.Finding]:
+        return reference.findings(self.rows)
+
+    @property
+    def reference(self) -> str:
+        """What holds of the published table, and what differs."""
+        return reference.sentence(self.findings)
+
+    @property
+    def failures(self) -> list[JobRecord]:
+        return [record for record in self.records if record.status in ("failed", "killed")]
+
+    def figures(self) -> dict[str, Figure]:
+        """By name; loads matplotlib."""
+        from tracking.figures import figures
+
+        return figures(self.rows)
+
+    def print(self, console: Console) -> None:
+        """Table, conclusion, and each failure with the command that runs it again."""
+        if any(row.tokens_per_pass is not None for row in self.rows):
+            console.print(tables.as_rich(self.rows, width=console.width))
+        for text in (self.sentence, self.reference):
+            if text:
+                console.print(text, markup=False, highlight=False)
+        for told, commands in self._failures_by_cause().items():
+            console.print(f"\n{told}", style="red", markup=False, highlight=False)
+            for line in commands:
+                console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+
+    def markdown(self) -> str:
+        """For MLflow's description of the sweep, and for a file."""
+        parts = [f"**{self.sentence}**", self.reference, tables.as_markdown(self.rows), _LEGEND]
+        for told, commands in self._failures_by_cause().items():
+            parts.append("\n".join([f"{told}", "", *(f"- `{line}`" for line in commands)]))
+        about = [str(self.sweep[key]) for key in ("id", "description") if self.sweep.get(key)]
+        if about:
+            parts.append(f"Sweep {': '.join(about)}")
+        return "\n\n".join(part for part in parts if part) + "\n"
+
+    def _failures_by_cause(self) -> dict[str, list[str]]:
+        """What happened, in a line, and the commands that run those jobs again."""
+        causes: dict[str, list[JobRecord]] = {}
+        for record in self.failures:
+            causes.setdefault(cause(record), []).append(record)
+        return {
+            f"{group[0].name if len(group) == 1 else f'{len(group)} jobs'} {told}": [
+                command(record) for record in group
+            ]
+            for told, group in causes.items()
+        }
+
+    def summary(self) -> dict[str, Any]:
+        """What `summary.json` holds: {"sweep", "jobs", "rows", "conclusion", "reference"}."""
+        return {
+            "sweep": dict(self.sweep),
+            "conclusion": self.sentence,
+            "reference": [
+                {"claim": f.claim, "holds": f.holds, "detail": f.detail} for f in self.findings
+            ],
+            "rows": tables.as_dicts(self.rows),
+            "jobs": [_job(record) for record in self.records],
+        }
+
+
+def cause(record: JobRecord) -> str:
+    """Why a job has no figures, in one line."""
+    if record.error is None:
+        return "stopped"
+    first = next(iter(record.error.message.splitlines()), "")
+    return f"failed: {record.error.type}: {first}"
+
+
+def _job(record: JobRecord) -> dict[str, Any]:
+    error = record.error
+    keys = ("draft", "k", "seed", "verify", "proposal")
+    params = {name: record.params.get(name) for name in keys}
+    started = datetime.datetime.fromtimestamp(record.started_s, datetime.UTC)
+    return {"name": record.name, **params} | {
+        "status": record.status,
+        "error": f"{error.type}: {error.message}" if error else None,
+        "command": command(record),
+        "digest": record.digest,
+        "started": started.isoformat(timespec="seconds"),
+        "metrics": dict(record.metrics),
+        "tags": dict(record.tags),
+    }
+
+
+_LEGEND = """\
+Acceptance, tokens per pass and passes are exact counts. `c` is the time of a drafted token over
+that of a target pass; *measured* the median of plain time over speculative time over all pairs of
+all seeds, *range* the smallest and the largest; the verdict is *ambiguous* where the range overlaps
+1 or what plain decoding gives against itself."""

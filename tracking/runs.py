@@ -1,0 +1,191 @@
+"""A sweep's runs in MLflow: the parent, and a child for each job, known by `job.digest`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracking.payload import Point, RunStatus
+from tracking.store import Store
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
+PARENT_TAG = "mlflow.parentRunId"
+NOTE_TAG = "mlflow.note.content"
+KIND_TAG = "run.kind"
+FOR_MODELS = "?workflowType=machine_learning"  # MLflow's page has another view, for language apps
+_BATCH = 900  # points a request; MLflow refuses more than 1000
+_PAGE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A job's run as far as it got."""
+
+    run_id: str
+    status: RunStatus
+    started_ms: int
+    finished_ms: int | None = None
+    record_digest: str = ""
+    params: dict[str, str] = field(default_factory=dict)
+
+
+class SweepRuns:
+    """The runs of one sweep. Methods raise what MLflow raises."""
+
+    def __init__(self, store: Store, parent_id: str, children: dict[str, Child]) -> None:
+        self.parent_id = parent_id
+        self.children = children
+        self._store, self._client = store, store.client
+
+    @classmethod
+    def find(cls, store: Store, sweep_id: str) -> SweepRuns | None:
+        """What the store holds of a sweep, or None. Of runs of one job only one stays.
+
+        Two can come of a request that arrived although its answer did not.
+        """
+        parents: list[str] = []
+        doubled: list[str] = []
+        children: dict[str, Child] = {}
+        for run in search(store, f"tags.`sweep.id` = '{quote(sweep_id)}'"):
+            if PARENT_TAG not in run.data.tags:
+                parents.append(run.info.run_id)
+                continue
+            digest = run.data.tags.get("job.digest", "")
+            child = _child(run)
+            if digest in children:
+                child, other = _better(children[digest], child)
+                doubled.append(other.run_id)
+            children[digest] = child
+        if not parents:
+            return None
+        for run_id in doubled:
+            store.client.delete_run(run_id)
+        return cls(store, parents[-1], children)
+
+    @classmethod
+    def create(cls, store: Store, sweep_id: str, tags: Mapping[str, str]) -> SweepRuns:
+        own = {KIND_TAG: "sweep", "mlflow.source.name": "pipeline.sweep"}
+        run = store.client.create_run(store.experiment_id, None, {**tags, **own}, sweep_id)
+        return cls(store, run.info.run_id, {})
+
+    def create_child(
+        self, digest: str, name: str, started_ms: int, tags: Mapping[str, str]
+    ) -> Child:
+        tags = {**tags, KIND_TAG: "job", "job.digest": digest, PARENT_TAG: self.parent_id}
+        run = self._client.create_run(self._store.experiment_id, started_ms, tags, name)
+        self.children[digest] = Child(run.info.run_id, "RUNNING", started_ms)
+        return self.children[digest]
+
+    def drop_child(self, digest: str) -> None:
+        """Moves a job's run to MLflow's bin."""
+        self._client.delete_run(self.children[digest].run_id)
+        del self.children[digest]
+
+    def finish_child(
+        self, digest: str, status: RunStatus, finished_ms: int, record_digest: str = ""
+    ) -> None:
+        child = self.children[digest]
+        self._client.set_terminated(child.run_id, status, finished_ms)
+        self.children[digest] = replace(
+            child, status=status, finished_ms=finished_ms, record_digest=record_digest
+        )
+
+    def reopen(self) -> None:
+        self._client.update_run(self.parent_id, "RUNNING")
+
+    def finish(self, status: RunStatus, finished_ms: int) -> None:
+        """Ends the parent; jobs still RUNNING become KILLED."""
+        for digest, child in list(self.children.items()):
+            if child.status == "RUNNING":
+                self.finish_child(digest, "KILLED", finished_ms)
+        self._client.set_terminated(self.parent_id, status, finished_ms)
+
+    def log(
+        self,
+        run_id: str,
+        points: list[Point] | None = None,
+        params: Mapping[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        """Points that are there already, to the millisecond, are kept once."""
+        from mlflow.entities import Metric, Param, RunTag
+
+        metrics = [Metric(p.name, p.value, p.time_ms, p.step) for p in points or []]
+        self._client.log_batch(
+            run_id,
+            metrics=metrics[:_BATCH],
+            params=[Param(name, value) for name, value in (params or {}).items()],
+            tags=[RunTag(name, value) for name, value in (tags or {}).items()],
+        )
+        for start in range(_BATCH, len(metrics), _BATCH):
+            self._client.log_batch(run_id, metrics=metrics[start : start + _BATCH])
+
+    def log_files(self, run_id: str, files: Mapping[str, str | bytes]) -> None:
+        """Artifacts by path inside the run; those that are there are replaced."""
+        with _folder(files) as folder:
+            self._client.log_artifacts(run_id, str(folder))
+
+
+def search(store: Store, condition: str) -> Iterator[Run]:
+    """All runs that are not in the bin, oldest first."""
+    token: str | None = None
+    while True:
+        page: Any = store.client.search_runs(
+            [store.experiment_id],
+            condition,
+            max_results=_PAGE,
+            order_by=["attributes.start_time ASC"],
+            page_token=token,
+        )
+        yield from page
+        token = page.token
+        if not token:
+            return
+
+
+def run_page(base: str, experiment_id: str, run_id: str) -> str:
+    """Address of a run in MLflow's page."""
+    return f"{base}/#/experiments/{experiment_id}/runs/{run_id}{FOR_MODELS}"
+
+
+def quote(text: str) -> str:
+    """`text` for a quoted place in MLflow's search language, which knows no escapes."""
+    if "'" in text:
+        raise ValueError(f"{text!r} must not hold a quotation mark")
+    return text
+
+
+def _child(run: Run) -> Child:
+    info, data = run.info, run.data
+    return Child(
+        info.run_id,
+        info.status,
+        info.start_time,
+        info.end_time,
+        data.tags.get("record.digest", ""),
+        dict(data.params),
+    )
+
+
+def _better(one: Child, other: Child) -> tuple[Child, Child]:
+    """Which of two runs of one job stays: a finished one, else the later."""
+    if one.status == "FINISHED":
+        return one, other
+    return other, one
+
+
+@contextmanager
+def _folder(files: Mapping[str, str | bytes]) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="specsweep-") as name:
+        folder = Path(name)
+        for path, content in files.items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(content.encode() if isinstance(content, str) else content)
+        yield folder

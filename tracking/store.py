@@ -1,0 +1,122 @@
+"""The way into MLflow: opens the store, creates what is missing, waits for a lock."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import filelock
+
+from tracking.location import Location
+from tracking.trouble import StoreUnavailable, explain, unavailable
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+_DEFAULTS = {
+    # Repeating a request that may have been carried out could double a run: the recorder repeats
+    # whole jobs instead, after looking at what is there.
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_LOGGING_LEVEL": "CRITICAL",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
+}
+_OPEN_S = 120.0  # another sweep may be creating the database: seconds on a slow disk
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """An open store: the client, and the experiment that runs go to."""
+
+    location: Location
+    client: MlflowClient
+    experiment_id: str
+
+
+def prepare_environment() -> None:
+    """What must stand in the environment before MLflow is imported; the user's own choices stay."""
+    os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+    for name, value in _DEFAULTS.items():
+        os.environ.setdefault(name, value)
+
+
+def open_store(location: Location, experiment: str, note: str) -> Store:
+    """Creates the database and the experiment where they are missing. StoreUnavailable."""
+    prepare_environment()
+    from mlflow import MlflowClient
+
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+    logging.getLogger("mlflow").setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
+    with unavailable(location), _one_at_a_time(location), warnings.catch_warnings():
+        # MLflow's libraries deprecate what MLflow does: nothing for us to mend
+        warnings.simplefilter("ignore", DeprecationWarning)
+        if location.file is not None and location.ours and not location.file.exists():
+            _create(location.file)
+        client = MlflowClient(tracking_uri=location.uri)
+        experiment_id = _experiment(client, location, experiment, note)
+        return Store(location, client, experiment_id)
+
+
+def _experiment(client: MlflowClient, location: Location, name: str, note: str) -> str:
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        # without the kind, MLflow's page shows the tools for language model applications
+        tags = {"mlflow.note.content": note, "mlflow.experimentKind": "custom_model_development"}
+        try:
+            return str(client.create_experiment(name, location.artifacts, tags))
+        except Exception:  # another sweep may have been first, on a server that both use
+            found = client.get_experiment_by_name(name)
+            if found is None:
+                raise
+    if found.lifecycle_stage == "deleted":
+        client.restore_experiment(found.experiment_id)
+    if found.tags.get("mlflow.note.content") != note:
+        client.set_experiment_tag(found.experiment_id, "mlflow.note.content", note)
+    return str(found.experiment_id)
+
+
+@contextmanager
+def _one_at_a_time(location: Location) -> Iterator[None]:
+    """Two programs that create one SQLite file at once break each other's migrations."""
+    if location.file is None:
+        yield
+        return
+    location.file.parent.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(f"{location.file}.lock", timeout=_OPEN_S):
+        yield
+
+
+def _create(file: Path) -> None:
+    """An empty database in write-ahead mode: a run is then logged in half the time, and MLflow's
+    page can read while the sweep writes."""
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("PRAGMA journal_mode=WAL")
+
+
+def wait_for_lock(location: Location, patience_s: float) -> None:
+    """Waits until a SQLite file can be written. StoreUnavailable after `patience_s`.
+
+    MLflow itself would wait 20 s inside SQLite, deaf to Ctrl-C.
+    """
+    if location.file is None or not location.file.exists():
+        return
+    end_s = time.monotonic() + patience_s
+    while True:
+        try:
+            with closing(sqlite3.connect(location.file, timeout=0, isolation_level=None)) as base:
+                base.execute("BEGIN IMMEDIATE")
+                base.execute("ROLLBACK")
+            return
+        except sqlite3.DatabaseError as error:
+            if "locked" not in str(error) or time.monotonic() >= end_s:
+                raise StoreUnavailable(explain(error, location)) from error
+        time.sleep(0.05)

@@ -1,0 +1,110 @@
+"""The table of a sweep: for a terminal, in markdown, and as plain rows. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+from tracking.rows import Row
+
+_Cell = Callable[[Row], str]
+_SHORT = {
+    "acceptance": "accept",
+    "tokens/pass": "tok/pass",
+    "predicted": "predict",
+}  # 80 columns are enough
+_DATA = (
+    "acceptance tokens_per_pass passes tokens c v o predicted_simple predicted measured low high "
+    "verdict pairs null_low null_high"
+).split()
+_STYLE = {"faster": "green", "slower": "red", "ambiguous": "yellow"}
+
+
+def _number(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)
+
+
+def _range(row: Row) -> str:
+    if row.low is None or row.high is None:
+        return "–"
+    return f"{row.low:.2f}-{row.high:.2f}"
+
+
+_COLUMNS: tuple[tuple[str, _Cell], ...] = (
+    ("draft", lambda row: row.draft),
+    ("k", lambda row: str(row.k)),
+    ("acceptance", lambda row: _number(row.acceptance, ".3f")),
+    ("tokens/pass", lambda row: _number(row.tokens_per_pass, ".2f")),
+    ("passes", lambda row: _number(row.passes, ".1f")),
+    ("c", lambda row: _number(row.c, ".3f")),
+    ("predicted", lambda row: _number(_predicted(row), ".2f")),
+    ("measured", lambda row: _number(row.measured, ".2f")),
+    ("range", _range),
+    ("verdict", lambda row: row.verdict or "–"),
+)
+
+
+def _predicted(row: Row) -> float | None:
+    """By the full formula where all its terms were measured, else by the simple one."""
+    return row.predicted if row.predicted is not None else row.predicted_simple
+
+
+def columns(rows: Sequence[Row]) -> list[tuple[str, _Cell]]:
+    """Titles and how each is filled; parameters that differ follow k, failures come last."""
+    every = list(_COLUMNS)
+    for name in reversed(list(rows[0].split) if rows else []):
+        every.insert(2, (name, _split_cell(name)))
+    if any(row.failed for row in rows):
+        every.append(("lost", lambda row: f"{row.failed}/{row.jobs}" if row.failed else ""))
+    return every
+
+
+def _split_cell(name: str) -> _Cell:
+    return lambda row: row.split[name]
+
+
+def as_rich(rows: Sequence[Row], title: str | None = None, width: int = 80) -> Table:
+    """Fits a terminal of `width` columns, from 80 on."""
+    table = Table(
+        title=title,
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        padding=(0, 1 if width >= 96 else 0, 0, 0),
+        show_edge=False,
+        pad_edge=False,
+    )
+    shown = columns(rows)
+    for name, _ in shown:
+        left = name in ("draft", "verdict", "range") or (rows and name in rows[0].split)
+        table.add_column(_SHORT.get(name, name), justify="left" if left else "right", no_wrap=True)
+    for place, row in enumerate(rows):
+        cells = [cell(row) for _, cell in shown]
+        style = _STYLE.get(row.verdict or "", "")
+        verdict = [name for name, _ in shown].index("verdict")
+        cells[verdict] = f"[{style}]{cells[verdict]}[/]" if style else cells[verdict]
+        last = place + 1 == len(rows) or rows[place + 1].series != row.series
+        table.add_row(*cells, end_section=last)
+    return table
+
+
+def as_markdown(rows: Sequence[Row]) -> str:
+    shown = columns(rows)
+    lines = ["| " + " | ".join(name for name, _ in shown) + " |"]
+    lines.append(
+        "|" + "|".join("---" if name in ("draft", "verdict") else "---:" for name, _ in shown) + "|"
+    )
+    lines += ["| " + " | ".join(cell(row) for _, cell in shown) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def as_dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Unrounded, for JSON and data frames; parameters that differ are columns of their own."""
+    return [
+        {"draft": row.draft, "k": row.k, **row.split}
+        | {name: getattr(row, name) for name in _DATA}
+        | {"jobs": row.jobs, "failed": row.failed}
+        for row in rows
+    ]

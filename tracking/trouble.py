@@ -1,0 +1,69 @@
+"""Whatever goes wrong in a store becomes one exception, with one sentence for a person."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tracking.location import Location, hide_password
+
+
+class StoreUnavailable(Exception):
+    """The store did not take or give something: locked, down, full or refusing. One sentence."""
+
+
+@contextmanager
+def unavailable(location: Location) -> Iterator[None]:
+    """Turns whatever the store raises inside into StoreUnavailable with one sentence."""
+    from mlflow.exceptions import MlflowException
+    from sqlalchemy.exc import SQLAlchemyError
+
+    try:
+        yield
+    except (
+        MlflowException,
+        SQLAlchemyError,
+        OSError,  # requests' exceptions are OSErrors too
+        sqlite3.Error,
+    ) as error:
+        raise StoreUnavailable(explain(error, location)) from error
+
+
+_CAUSES = (
+    ("is locked", "the store {at} is locked by another program"),
+    ("disk is full", "the disk that holds the store {at} is full"),
+    ("No space left", "the disk that holds the store {at} is full"),
+    ("readonly database", "the store {at} is read-only"),
+    ("not a database", "{at} is not an MLflow database: move it away, or choose another address"),
+    ("malformed", "the database {at} is damaged: move it away, or restore a copy"),
+    ("Can't locate revision", "the store {at} was written by a newer MLflow: update MLflow"),
+    (
+        "out-of-date database schema",
+        "the store {at} is of an older MLflow: keep a copy, then run `mlflow db upgrade {uri}`",
+    ),
+    ("Invalid Host header", "the server {at} refuses its host name: start it with --allowed-hosts"),
+    ("Max retries exceeded", "the server {at} does not answer"),
+    ("Connection refused", "the server {at} does not answer"),
+    ("Connection aborted", "the server {at} broke off"),
+    ("could not be acquired", "the store {at} is being created by another program"),
+    ("timed out", "the server {at} does not answer in time"),
+)
+
+
+def explain(error: BaseException, location: Location) -> str:
+    """One sentence for a person: which store, and what is wrong with it."""
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause is not None and cause not in chain:
+        chain.append(cause)
+        cause = cause.__cause__ or cause.__context__
+    told = " ".join(str(link) for link in chain)
+    if any(isinstance(link, OSError) and link.errno == errno.ENOSPC for link in chain):
+        told = "No space left"
+    for sign, sentence in _CAUSES:
+        if sign in told:
+            return sentence.format(at=location.shown, uri=hide_password(location.uri))
+    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"the store {location.shown} refused: {first or type(error).__name__}"[:500]
