@@ -1,0 +1,73 @@
+# `make` lists what there is. Every target sets up .venv first if need be; nothing else is needed
+# than Python 3.11 or newer. On Windows use a shell that has make and sh, such as Git's.
+PYTHON ?= python3 python python3.14 python3.13 python3.12 python3.11
+TORCH ?=
+PIP_ARGS ?=
+ARGS ?=
+N_JOBS ?=
+CORPUS ?=
+
+ifeq ($(OS),Windows_NT)
+PY := .venv/Scripts/python.exe
+else
+PY := .venv/bin/python
+endif
+# another torch is another set-up
+READY := .venv/.ready$(if $(TORCH),-$(subst /,-,$(subst :,-,$(subst =,-,$(word 1,$(TORCH))))))
+JOBS := $(if $(N_JOBS),n_jobs=$(N_JOBS))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup sweep sweep-quick dry-run resume ui test lint train clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | while IFS=@ read -r a b; do printf '%-20s %s\n' "$$a" "$$b"; done
+	@echo
+	@echo '  ARGS="draft=int8 k=1,2" adds settings to sweep, dry-run and the like; N_JOBS=2 sets the workers;'
+	@echo '  PYTHON=/path/to/python and TORCH=torch==2.13.0 choose what .venv is made of.'
+
+setup:  ## make .venv, or mend it; the other targets do it when need be
+	@test -x $(PY) || rm -f .venv/.ready*
+	@$(MAKE) -s --no-print-directory $(READY)
+
+# a .venv without a .ready file was broken off: it is made anew
+$(READY): pyproject.toml constraints.txt
+	@found=; for p in $(PYTHON); do \
+	  if "$$p" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then found=$$p; break; fi; done; \
+	if [ -z "$$found" ]; then \
+	  for p in $(PYTHON); do has=$$("$$p" -V 2>&1) && break; has=; done; \
+	  echo "specsweep needs Python 3.11 or newer, and $${has:-no Python} is what was found: install one, or name it with make PYTHON=/path/to/python" >&2; \
+	  exit 1; fi; \
+	ls .venv/.ready* >/dev/null 2>&1 || "$$found" -m venv --clear .venv
+	@rm -f .venv/.ready*
+	@if [ -n "$(TORCH)" ]; then sed '/^torch==/d' constraints.txt; else cat constraints.txt; fi > .venv/constraints.txt
+	@echo "setting up .venv (a few minutes the first time)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c .venv/constraints.txt $(PIP_ARGS) $(if $(TORCH),"$(TORCH)") -e ".[dev]"
+	@touch $(READY)
+
+sweep: setup  ## the main job: measure the drafts on this machine, show the table
+	@$(PY) -m pipeline.sweep $(JOBS) $(ARGS)
+
+sweep-quick: setup  ## a first look, well under a minute
+	@$(PY) -m pipeline.sweep experiment=quick $(JOBS) $(ARGS)
+
+dry-run: setup  ## list a sweep's jobs and about how long they take, run none
+	@$(PY) -m pipeline.sweep dry_run=true $(JOBS) $(ARGS)
+
+resume: setup  ## go on with the newest sweep, or with ARGS=SWEEP
+	@$(PY) -m pipeline.resume $(ARGS)
+
+ui: setup  ## open MLflow's page at the newest sweep
+	@$(PY) -m tracking ui --open $(ARGS)
+
+test: setup  ## run the tests
+	@$(PY) -m pytest $(ARGS)
+
+lint: setup  ## style and types
+	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && $(PY) -m mypy
+
+train: setup  ## fit the weights anew; CORPUS=file.txt on a text of your own
+	@$(PY) -m pipeline.train $(if $(CORPUS),--corpus "$(CORPUS)") $(ARGS)
+
+clean:  ## remove .venv and caches; results stay
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info
+	@find pipeline tracking tests -name __pycache__ -prune -exec rm -rf {} +
