@@ -6,6 +6,9 @@ PIP_ARGS ?=
 ARGS ?=
 N_JOBS ?=
 CORPUS ?=
+DRAFT ?= bigram
+K ?= 2
+DRAWS ?= 1000000
 
 ifeq ($(OS),Windows_NT)
 PY := .venv/Scripts/python.exe
@@ -17,7 +20,7 @@ READY := .venv/.ready$(if $(TORCH),-$(subst /,-,$(subst :,-,$(subst =,-,$(word 1
 JOBS := $(if $(N_JOBS),n_jobs=$(N_JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sweep sweep-quick dry-run resume ui test lint train clean
+.PHONY: help setup sweep sweep-quick dry-run resume ui test lint train check-distribution same-text clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | while IFS=@ read -r a b; do printf '%-20s %s\n' "$$a" "$$b"; done
@@ -67,6 +70,12 @@ lint: setup  ## style and types
 
 train: setup  ## fit the weights anew; CORPUS=file.txt on a text of your own
 	@$(PY) -m pipeline.train $(if $(CORPUS),--corpus "$(CORPUS)") $(ARGS)
+
+check-distribution: setup  ## a million draws by the decoder against the target's law: DRAFT=bigram K=2 DRAWS=1000000
+	@$(PY) -m pipeline.check_distribution draft=$(DRAFT) k=$(K) draws=$(DRAWS) $(JOBS) $(ARGS)
+
+same-text: setup  ## plain decoding's text and every draft's, one below the other
+	@$(PY) -m pipeline.same_text $(ARGS)
 
 clean:  ## remove .venv and caches; results stay
 	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

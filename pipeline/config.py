@@ -1,0 +1,122 @@
+"""The typed root of the configuration, and the step from it to the jobs' own plain values.
+
+Hydra checks every composed config against `Root`: a key that is not here, or a value of another
+type, is refused. `conf/` holds the values; what they mean is said there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from hydra.core.config_store import ConfigStore
+from omegaconf import MISSING
+
+from pipeline.spec import JobSpec
+
+
+@dataclass
+class SamplingConfig:
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float = 1.0
+
+
+@dataclass
+class TargetConfig:
+    weights: str = "shipped"
+    compile: bool = False
+
+
+@dataclass
+class TimingConfig:
+    mode: str = "pairs"
+    pairs: int = 6
+    piece_tokens: int | None = None
+    threads: int = 1
+
+
+@dataclass
+class Root:
+    """`draft` and `tracking` are as their files have them: each draft has options of its own."""
+
+    draft: Any = MISSING
+    k: int = 4
+    seed: int = 0
+    tokens: int = 200
+    prompt: str = MISSING
+    eos: str | None = None
+    verify: str = "token"
+    proposal: str = "chain"
+    tree: list[int] = field(default_factory=lambda: [3, 2, 1])
+    draws: int = 20_000
+    sampling: SamplingConfig = field(default_factory=SamplingConfig)
+    target: TargetConfig = field(default_factory=TargetConfig)
+    timing: TimingConfig = field(default_factory=TimingConfig)
+    tracking: Any = MISSING
+    n_jobs: int | None = None
+    dry_run: bool = False
+
+
+SWEEP_KEYS = ("tracking", "n_jobs", "dry_run")
+"""What is one for the whole sweep; every other key belongs to a job."""
+
+
+ROOT_KEYS = tuple(field.name for field in fields(Root))
+
+
+def register() -> None:
+    """Make the schema known to Hydra, under the name that conf/config.yaml asks for."""
+    ConfigStore.instance().store(name="schema", node=Root)
+
+
+def to_spec(config: Mapping[str, Any]) -> JobSpec:
+    """The job of one resolved config, validated. ValueError, one sentence, for what cannot be."""
+    if lacking := [key for key in ROOT_KEYS if key not in config]:
+        raise ValueError(
+            f"the configuration has no {lacking[0]}: leave the one of conf/config.yaml in"
+        )
+    draft, timing = dict(config["draft"]), config["timing"]
+    target = dict(config["target"])
+    if target["weights"] != "shipped":  # a folder, wherever the job will be run or run again
+        target["weights"] = str(Path(target["weights"]).expanduser().resolve())
+    k, widths = config["k"], None
+    if config["proposal"] == "tree":  # no deeper than there are widths, nor than k
+        widths = tuple(config["tree"][:k])
+        k = len(widths)
+    spec = JobSpec(
+        k=k,
+        tree=widths,
+        draft=str(draft.pop("name")),
+        draft_options=draft,
+        timing=timing["mode"],
+        **{key: timing[key] for key in ("pairs", "piece_tokens", "threads")},
+        **config["sampling"],
+        **target,
+        **{key: config[key] for key in ("seed", "tokens", "prompt", "eos", "draws")},
+        **{key: config[key] for key in ("verify", "proposal")},
+    )
+    spec.validate()
+    return spec
+
+
+def warnings_for(spec: JobSpec) -> list[str]:
+    """What is allowed and yet not what one would choose."""
+    found = []
+    if spec.timing != "skip" and spec.pairs % 2:
+        found.append(
+            f"timing.pairs={spec.pairs} is odd: the orders AB and BA are not balanced, "
+            f"{spec.pairs + 1} would be"
+        )
+    return found
+
+
+def workers(n_jobs: int | None, cores: int) -> int:
+    """How many workers count side by side. ValueError for 0; -1 is every core, -2 all but one."""
+    if n_jobs == 0:
+        raise ValueError("n_jobs=0: give 1 or more workers, or -1 for one a core")
+    if n_jobs is None:
+        return cores
+    return n_jobs if n_jobs > 0 else max(cores + 1 + n_jobs, 1)

@@ -1,0 +1,104 @@
+"""How a sweep ends: the table, one computed sentence, what failed, how to go on, where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipeline import verdicts
+from pipeline.plan import Job
+from pipeline.records import JobRecord
+
+if TYPE_CHECKING:
+    from pipeline.run import Sweep
+
+MOST_NOTES = 4
+
+
+@dataclass(frozen=True)
+class Ending:
+    """`status` is the parent run's; `why` says what broke the sweep off, if something did."""
+
+    status: str
+    why: str = ""
+
+
+def finish(sweep: Sweep, ending: Ending) -> bool:
+    """Write summary.json, close the sweep in the store, and show what came out.
+
+    Whether the summary could be written.
+    """
+    records = [sweep.records[job.digest] for job in sweep.plan.jobs if job.digest in sweep.records]
+    exact = verdicts.holm_statement(records)
+    about = {**sweep.describe(), "status": ending.status.lower(), "exactness": exact.sentence}
+    report = sweep.recorder.report(records, about)
+    summary = report.summary()
+    summary["jobs"] += [_missing(job) for job in sweep.plan.jobs if job.digest not in sweep.records]
+    written = _write(sweep, summary)
+    sweep.journal.send_rest()
+    sent = sweep.journal.close(ending.status, {**_metrics(sweep), **exact.metrics}, report, summary)
+    if records:
+        report.print(sweep.show.console)
+    _say_notes(sweep, records)
+    _say_where(sweep, ending, sent)
+    return written
+
+
+def _write(sweep: Sweep, summary: dict[str, Any]) -> bool:
+    try:
+        sweep.store.write_summary(summary)
+    except OSError as error:
+        sweep.show.say(f"summary.json cannot be written: {error}")
+        return False
+    return True
+
+
+def _missing(job: Job) -> dict[str, Any]:
+    """A job of the plan that has not answered."""
+    nothing: dict[str, Any] = {"status": "missing", "error": None, "metrics": {}, "tags": {}}
+    return {"name": job.name, **job.axes, **nothing, "command": job.command, "digest": job.digest}
+
+
+def _metrics(sweep: Sweep) -> dict[str, float]:
+    """The sweep as a whole, for the parent run."""
+    records = list(sweep.records.values())
+    metrics = {
+        "sweep/jobs": float(len(sweep.plan.jobs)),
+        "sweep/failed": float(sum(record.status == "failed" for record in records)),
+        **sweep.seconds,
+        **(sweep.store.read_null() or {}),
+    }
+    clock_s = sweep.seconds.get("sweep/clock_s", 0.0)
+    if clock_s and sweep.timed_s:
+        metrics["sweep/timed_share"] = sweep.timed_s / clock_s
+    return metrics
+
+
+def _say_notes(sweep: Sweep, records: Sequence[JobRecord]) -> None:
+    """What the jobs want to be read of them; each is in its run's description too."""
+    notes = [
+        note if note.startswith(record.name) else f"{record.name}: {note}"
+        for record in records
+        for note in record.notes
+    ]
+    for note in notes[:MOST_NOTES]:
+        sweep.show.say(note)
+    if len(notes) > MOST_NOTES:
+        sweep.show.say(f"and {len(notes) - MOST_NOTES} more notes like these, in the jobs' runs")
+
+
+def _say_where(sweep: Sweep, ending: Ending, sent: bool) -> None:
+    """The last lines: where the figures are, and what to type next."""
+    show, store = sweep.show, sweep.store
+    show.say(f"figures: {store.folder / 'summary.json'}")
+    if sent:
+        show.say(f"MLflow: {sweep.recorder.ui_command(store.sweep_id)}")
+    again = f"make resume (or: python -m pipeline.resume {store.sweep_id})"
+    if ending.why:
+        done = sum(record.status in ("done", "failed") for record in sweep.records.values())
+        show.say(
+            f"{ending.why}; {done} of {len(sweep.plan.jobs)} jobs are done; go on with: {again}"
+        )
+    elif not sent:
+        show.say(f"not everything is in MLflow ({sweep.journal.trouble}); send it with: {again}")

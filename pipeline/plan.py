@@ -1,0 +1,191 @@
+"""What a sweep will do: its jobs, each with the hash that names it and the command for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from pipeline import config
+from pipeline.compose import Composed
+from pipeline.records import JobRecord
+from pipeline.spec import JobSpec
+
+SCHEMA = 1
+_PASSWORD = re.compile(r"://[^/@]*:[^/@]*@")
+
+
+class Jobs(Protocol):
+    """What a sweep asks of `pipeline.job`."""
+
+    def check(self, job: JobSpec, /) -> None: ...
+    def digest(self, job: JobSpec, /) -> str: ...
+    def count(self, job: JobSpec, /) -> JobRecord: ...
+    def clock(self, job: JobSpec, counted: JobRecord, null: dict[str, float], /) -> JobRecord: ...
+    def null(self, job: JobSpec, /) -> dict[str, float]: ...
+    def recheck(self, job: JobSpec, /) -> float: ...
+    def estimate_s(self, jobs: Sequence[JobSpec], /) -> tuple[float, float]: ...
+
+
+@dataclass(frozen=True)
+class Job:
+    spec: JobSpec
+    digest: str
+    name: str
+    overrides: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        """Runs this very job again."""
+        return command(self.overrides)
+
+    @property
+    def axes(self) -> dict[str, Any]:
+        """What a reader tells jobs apart by."""
+        keys = ("draft", "k", "seed", "verify", "proposal")
+        return {key: getattr(self.spec, key) for key in keys}
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Of a job that has not said them itself, by the names that a record has them under."""
+        data = self.spec.to_dict()
+        options = {f"draft.{name}": value for name, value in data.pop("draft_options").items()}
+        data["target"] = data.pop("weights")
+        data["dtype"] = "float64/float32"
+        known = {name: value for name, value in data.items() if value is not None}
+        return known | {name: v for name, v in options.items() if name != "draft.kind"}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The jobs of a sweep, no two the same. `tracking` is what builds the recorder."""
+
+    command: str
+    created_s: float
+    workers: int
+    tracking: dict[str, Any]
+    jobs: tuple[Job, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        jobs = [
+            {"name": job.name, "digest": job.digest, "overrides": list(job.overrides)}
+            | {"spec": job.spec.to_dict()}
+            for job in self.jobs
+        ]
+        return {
+            "schema": SCHEMA,
+            "command": self.command,
+            "created_s": self.created_s,
+            "workers": self.workers,
+            "tracking": self.tracking,
+            "jobs": jobs,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Plan:
+        """ValueError for what is no plan, or one of a newer version."""
+        if data.get("schema", 0) > SCHEMA:
+            raise ValueError("this sweep was begun by a newer specsweep: update to go on with it")
+        try:
+            jobs = tuple(
+                Job(
+                    JobSpec.from_dict(job["spec"]),
+                    job["digest"],
+                    job["name"],
+                    tuple(job["overrides"]),
+                )
+                for job in data["jobs"]
+            )
+            return cls(
+                data["command"], data["created_s"], data["workers"], dict(data["tracking"]), jobs
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"the plan of this sweep cannot be read: {error}") from error
+
+    def with_digests_of(self, jobs: Jobs) -> Plan:
+        """The same jobs as the code and weights of now would run them."""
+        return replace(
+            self, jobs=tuple(replace(job, digest=jobs.digest(job.spec)) for job in self.jobs)
+        )
+
+
+def make_plan(
+    composed: Sequence[Composed], arguments: Sequence[str], jobs: Jobs, cores: int
+) -> Plan:
+    """The plan of a command line. ValueError, one sentence, for the first job that cannot be."""
+    once = {key: composed[0].config.get(key) for key in config.SWEEP_KEYS}
+    for key, value in once.items():
+        if any(one.config.get(key) != value for one in composed):
+            raise ValueError(f"{key} is one for a whole sweep: give it one value")
+    found: dict[str, Job] = {}
+    for one in composed:
+        spec = config.to_spec(one.config)
+        jobs.check(spec)
+        digest = jobs.digest(spec)
+        found.setdefault(digest, Job(spec, digest, spec.name, _ordered(one.overrides)))
+    return Plan(
+        command=command(arguments),
+        created_s=time.time(),
+        workers=min(config.workers(once["n_jobs"], cores), len(found)),
+        tracking=dict(once["tracking"] or {}),
+        jobs=tuple(_told_apart(list(found.values()))),
+    )
+
+
+def command(arguments: Sequence[str]) -> str:
+    """A command line that a shell of this system reads back as it was; passwords are left out."""
+    shown = [text for text in arguments if not _PASSWORD.search(text)]
+    words = ["python", "-m", "pipeline.sweep", *shown]
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def git_tags(folder: Path) -> dict[str, str]:
+    """`git.commit` and `git.dirty` of a checkout; empty where there is none, or no git."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        commit = git("rev-parse", "HEAD")
+        changed = git("status", "--porcelain", "--untracked-files=no")
+    except OSError:
+        return {}
+    return {"git.commit": commit, "git.dirty": str(bool(changed)).lower()} if commit else {}
+
+
+def _ordered(overrides: Sequence[str]) -> tuple[str, ...]:
+    """What names the job first; what is the sweep's own is left out."""
+    first = {"draft": 0, "k": 1, "seed": 2}
+    kept = [
+        text
+        for text in overrides
+        if text.partition("=")[0] not in ("n_jobs", "dry_run") and not _PASSWORD.search(text)
+    ]
+    return tuple(sorted(kept, key=lambda text: first.get(text.partition("=")[0], len(first))))
+
+
+def _told_apart(jobs: list[Job]) -> Iterator[Job]:
+    """Jobs whose specs give them one name get what differs between them added to it."""
+    seen = Counter(job.name for job in jobs)
+    for job in jobs:
+        if seen[job.name] == 1:
+            yield job
+            continue
+        namesakes = [_flat(other.spec) for other in jobs if other.name == job.name]
+        own = _flat(job.spec)
+        differing = [key for key in own if len({repr(other.get(key)) for other in namesakes}) > 1]
+        extra = "".join(f" {key}={own[key]}" for key in differing)
+        yield replace(job, name=job.name + extra)
+
+
+def _flat(spec: JobSpec) -> dict[str, Any]:
+    values = spec.to_dict()
+    return {**values.pop("draft_options"), **values}

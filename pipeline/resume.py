@@ -1,0 +1,65 @@
+"""`python -m pipeline.resume [SWEEP]`: go on with a sweep that was broken off.
+
+Runs what is missing or failed, sends to the store of runs what it has not got, and closes what was
+left open there. The newest sweep, unless one is named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+from pipeline.compose import ROOT
+from pipeline.plan import Jobs, Plan, git_tags
+from pipeline.progress import Show
+from pipeline.run import Sweep
+from pipeline.stop import Stop, Stopped
+from pipeline.store import Store
+from pipeline.sweep import BAD_INPUT, build_recorder, pipeline_jobs
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    jobs: Jobs | None = None,
+    root: Path = ROOT,
+    show: Show | None = None,
+) -> int:
+    """The exit code, as a sweep's."""
+    parser = argparse.ArgumentParser(prog="python -m pipeline.resume", description=__doc__)
+    parser.add_argument(
+        "sweep", nargs="?", help="name or folder of a sweep; the newest if left out"
+    )
+    named = parser.parse_args(arguments).sweep
+    show = show or Show()
+    with Stop() as stop, ExitStack() as held:
+        try:
+            store = Store.find(root / "outputs", named)
+            held.enter_context(store.held())
+            sweep = _prepare(store, jobs or pipeline_jobs(), root, show, stop)
+        except ValueError as error:
+            print(f"specsweep: {error}", file=sys.stderr)
+            return BAD_INPUT
+        except Stopped:
+            return stop.exit_code
+        return sweep.run()
+
+
+def _prepare(store: Store, jobs: Jobs, root: Path, show: Show, stop: Stop) -> Sweep:
+    before = Plan.from_dict(store.read_plan())
+    plan = before.with_digests_of(jobs)
+    recorder = build_recorder(plan.tracking, root)
+    changed = sum(a.digest != b.digest for a, b in zip(before.jobs, plan.jobs, strict=True))
+    if changed:
+        show.say(f"code or weights have changed since: {changed} jobs are new ones now")
+        store.write_plan(plan.to_dict())
+    sweep = Sweep(plan, store, jobs, recorder, stop, show, git_tags(ROOT))
+    left = sum(not sweep.has(job, "done") for job in plan.jobs)
+    show.say(f"sweep {store.sweep_id}: {left} of {len(plan.jobs)} jobs are left to do")
+    return sweep
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""The main job: `python -m pipeline.sweep [OVERRIDES]` runs a grid of jobs and records them.
+
+Hydra composes the jobs, joblib runs them, and the recorder that conf/tracking names keeps them.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, cast
+
+import joblib
+from hydra.utils import instantiate
+
+from pipeline import config
+from pipeline.compose import ROOT, compose
+from pipeline.journal import Recorder
+from pipeline.plan import Jobs, Plan, git_tags, make_plan
+from pipeline.progress import Show, clock_face
+from pipeline.run import Sweep
+from pipeline.stop import Stop, Stopped
+from pipeline.store import Store
+
+BAD_INPUT = 2
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    jobs: Jobs | None = None,
+    root: Path = ROOT,
+    show: Show | None = None,
+) -> int:
+    """Run the sweep that the arguments describe; the exit code. `root` holds outputs and store."""
+    show = show or Show()
+    line = list(sys.argv[1:] if arguments is None else arguments)
+    with Stop() as stop, ExitStack() as held:
+        try:
+            sweep = _prepare(line, jobs, root, show, stop, held)
+        except ValueError as error:
+            print(f"specsweep: {error}", file=sys.stderr)
+            return BAD_INPUT
+        except Stopped:
+            return stop.exit_code
+        return sweep.run() if sweep else 0
+
+
+def _prepare(
+    arguments: list[str], jobs: Jobs | None, root: Path, show: Show, stop: Stop, held: ExitStack
+) -> Sweep | None:
+    """The sweep, ready to run, in a new folder that is held; None for a dry run, which is over."""
+    composed = compose(arguments)
+    jobs = jobs or pipeline_jobs()
+    plan = make_plan(composed, arguments, jobs, joblib.cpu_count(only_physical_cores=True))
+    recorder = build_recorder(plan.tracking, root)
+    for text in dict.fromkeys(w for job in plan.jobs for w in config.warnings_for(job.spec)):
+        show.say(f"warning: {text}")
+    if composed[0].config["dry_run"]:
+        list_jobs(plan, jobs, show)
+        return None
+    try:
+        store = Store.create(root / "outputs")
+        store.write_plan(plan.to_dict())
+        store.make_latest()
+    except OSError as error:
+        raise ValueError(f"{root / 'outputs'} cannot be written: {error}") from error
+    show.say(f"sweep {store.sweep_id}: {len(plan.jobs)} jobs, {plan.workers} workers")
+    held.enter_context(store.held())
+    return Sweep(plan, store, jobs, recorder, stop, show, git_tags(ROOT))
+
+
+def build_recorder(tracking: Mapping[str, Any], root: Path) -> Recorder:
+    """The recorder that the config names, its address checked. ValueError says what is wrong."""
+    recorder = cast(Recorder, instantiate(dict(tracking), root=str(root)))
+    recorder.check()
+    return recorder
+
+
+def list_jobs(plan: Plan, jobs: Jobs, show: Show) -> None:
+    """A dry run: the jobs, and how long they would take."""
+    for job in plan.jobs:
+        show.say(f"  {job.name}")
+    count_s, clock_s = jobs.estimate_s([job.spec for job in plan.jobs])
+    count_s /= plan.workers
+    show.say(
+        f"{len(plan.jobs)} jobs: counting about {clock_face(count_s)} with {plan.workers} workers, "
+        f"timing about {clock_face(clock_s)}, together about {clock_face(count_s + clock_s)} "
+        "(minutes:seconds). Nothing was run."
+    )
+
+
+def pipeline_jobs() -> Jobs:
+    """The real ones."""
+    from pipeline import job  # brings torch: not needed for --help or a typo
+
+    return job
+
+
+if __name__ == "__main__":
+    sys.exit(main())
