@@ -125,14 +125,14 @@ def outcomes(
     cells = [
         (index, cell)
         for index, cuts in enumerate(rule.cuts(p, q, drafted))
-        for cell in itertools.product(*(_cells(points, place) for points in cuts))
+        for cell in itertools.product(*(cells_of(points, place) for points in cuts))
     ]
     index = np.array([i for i, _ in cells])
     p, q, drafted = p[index], q[index], drafted[index]
     u = _objects([[at for at, _ in cell] for _, cell in cells], case.k)
     accepted, _ = rule.verify(p, q, drafted, u, np.full(len(u), Fraction(0)))
     rows = rule.row(p, q, drafted, accepted)
-    last = [(i, cell) for i, row in enumerate(rows) for cell in _cells(_edges(row), place)]
+    last = [(i, cell) for i, row in enumerate(rows) for cell in cells_of(edges_of(row), place)]
     again = np.array([i for i, _ in last])
     u_next = np.array([at for _, (at, _) in last], object)
     kept, token = rule.verify(p[again], q[again], drafted[again], u[again], u_next)
@@ -160,12 +160,12 @@ def _drafts(case: Case, sampled: Callable[[Row], Row]) -> Iterator[tuple[Prefix,
             yield ids, probability
 
 
-def _cells(points: Array, place: Fraction) -> list[Cell]:
+def cells_of(points: Array, place: Fraction) -> list[Cell]:
     edges = [Fraction(0), *sorted({Fraction(x) for x in points if 0 < x < 1}), Fraction(1)]
     return [(a + place * (b - a), b - a) for a, b in itertools.pairwise(edges)]
 
 
-def _edges(row: Array) -> Array:
+def edges_of(row: Array) -> Array:
     cdf = row.cumsum()
     edges: Array = cdf / cdf[-1]
     return edges

@@ -1,7 +1,7 @@
 """Rules broken on purpose, each in a way that others shipped. They state the power of the checks.
 
 Each has the interface of the shipped rules, so it can take their place in a real decode too.
-`python -m tests.mutants` prints how many texts it takes to catch each of them.
+`python -m tests.mutants` prints how many draws it takes to catch each of them.
 """
 
 from __future__ import annotations
@@ -219,4 +219,6 @@ def table(cases: int = 5) -> str:
 
 
 if __name__ == "__main__":
-    print(table())
+    from tests import decode_mutants  # which builds on this module
+
+    print(f"{decode_mutants.table()}\n\n{table()}")
