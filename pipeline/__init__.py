@@ -1,1 +1,1 @@
-"""specsweep's measuring side: models, exact verification, honest timing, and the sweep over them."""
+"""specsweep's measuring side: models, exact verification, honest timing, and the sweep."""

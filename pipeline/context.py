@@ -7,6 +7,7 @@ a read; many texts share the rows of equal prefixes, so that 20,000 draws cost a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,11 +16,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pipeline.cache import KVCache, TrieCache
-from pipeline.model import CharTransformer
+from pipeline.model import CharTransformer, hidden_states, unembed
+from pipeline.prefixes import Prefixes
+from pipeline.sampling import Floats, Sampling
+from pipeline.tree_cache import Generation, Parents, generations
 
 Ints = NDArray[np.int64]
 Logits = NDArray[Any]  # float32 or float64, as the model computes
-CHUNK = 2048  # nodes a forward pass: bounds the gathered ancestors' memory
+Drafted = tuple[Ints, Floats]
+CHUNK = 256  # nodes a forward pass: their gathered ancestors should stay in the CPU's caches
 
 
 class Context(Protocol):
@@ -39,6 +44,46 @@ class Context(Protocol):
         """Bytes of cache in float32 at the fullest moment so far; for one text."""
         ...
 
+    def extra_bytes(self) -> int:
+        """Bytes of whatever else it stores, in float32, at the fullest moment; for one text."""
+        return 0
+
+    def follow(self, target: Context) -> None:
+        """Draft for `target` from now on, which reads the same texts: its state may be used."""
+        return None
+
+    def limit(self, lanes: Ints, k: int) -> Ints | None:
+        """How many tokens, at most k, it can propose after what it has read; None: k for all."""
+        return None
+
+    def chain(self, lanes: Ints, tokens: Ints, u: Floats, sampling: Sampling) -> Drafted | None:
+        """Append `tokens (1, T)` and all but the last of k tokens drawn after them at `u (1, k)`.
+
+        Those k tokens `(1, k)` and the rows `(1, k, V)` they were drawn from, where that can be had
+        at once; None: read and draw one by one.
+        """
+        return None
+
+    def bare(self) -> Context:
+        """The context itself, where this one only stands for it."""
+        return self
+
+    def reserve(self, nodes: int) -> None:
+        """Make room for trees of so many `nodes`."""
+        return None
+
+    def read_tree(self, lanes: Ints, tokens: Ints, parents: Parents) -> Logits:
+        """Read `tokens (b, T)` as nodes of a tree from each text's end; logits `(b, T, V)`.
+
+        `parents` are places among all nodes read since the last crop or gather, -1 the text's end.
+        """
+        raise TypeError(f"{type(self).__name__} cannot read a tree")
+
+    def gather(self, lanes: Ints, nodes: Ints, counts: Ints) -> None:
+        """Append the first `counts (b,)` of `nodes (b, m)`, a path from the text's end downwards,
+        and drop the rest of the tree."""
+        raise TypeError(f"{type(self).__name__} cannot read a tree")
+
 
 def open_texts(
     model: CharTransformer, prompt: Ints, capacity: int, lanes: int | None
@@ -54,23 +99,63 @@ def open_texts(
     return ManyTexts(model, prompt, lanes, capacity)
 
 
-class OneText:
+class OneText(Context):
     """A transformer reading one text: one forward pass a read."""
 
     def __init__(self, model: CharTransformer, prompt: Ints, capacity: int) -> None:
-        self._model = model
+        self._weights = model.weights()
         self._cache = KVCache(model.cfg, capacity, model.dtype)
         self._peak = 0
+        self._states = torch.zeros(0, model.cfg.width, dtype=model.dtype)
+        self._read_from = 0
         self.lengths = np.zeros(1, np.int64)
         if len(prompt):
             self.read(self.lengths, prompt[None])
 
     @torch.inference_mode()
     def read(self, lanes: Ints, tokens: Ints) -> Logits:
-        logits = self._model(torch.from_numpy(tokens), self._cache)
+        self._read_from = self._cache.length
+        self._states = hidden_states(self._weights, torch.from_numpy(tokens), self._cache)
+        self.lengths[0] = length = self._cache.length
+        self._peak = max(self._peak, length)
+        logits: Logits = unembed(self._weights, self._states).numpy()
+        return logits[None]
+
+    def reserve(self, nodes: int) -> None:
+        self._cache.reserve(nodes)
+
+    @torch.inference_mode()
+    def read_tree(self, lanes: Ints, tokens: Ints, parents: Parents) -> Logits:
+        self._cache.branch(parents)
+        self._states = hidden_states(self._weights, torch.from_numpy(tokens), self._cache)
+        self._peak = max(self._peak, self._cache.stored_tokens)
+        logits: Logits = unembed(self._weights, self._states).numpy()
+        return logits[None]
+
+    def gather(self, lanes: Ints, nodes: Ints, counts: Ints) -> None:
+        """Their states are kept if one read had the whole tree."""
+        path = nodes[0, : counts[0]].tolist()
+        whole = len(self._states) == self._cache.stored_tokens - self._cache.length
+        self._states = self._states[path] if whole else self._states[:0]
+        self._read_from = self._cache.length + len(path) - len(self._states)
+        self._cache.gather(path)
         self.lengths[0] = self._cache.length
-        self._peak = max(self._peak, self._cache.length)
-        return logits.numpy()
+
+    @property
+    def cache(self) -> KVCache:
+        return self._cache
+
+    def states(self, lanes: Ints, count: int) -> Tensor:
+        """Last hidden states `(1, count, C)` of the last `count` tokens; zeros before any.
+
+        Only the newest read's are there. ValueError for older ones.
+        """
+        end = int(self.lengths[0]) - self._read_from
+        if self.lengths[0] == 0:
+            return self._states.new_zeros(1, count, self._states.shape[1])
+        if end < count:
+            raise ValueError(f"the states of {count} tokens are gone: {end} were read last")
+        return self._states[None, end - count : end]
 
     def crop(self, lanes: Ints, lengths: Ints) -> None:
         self._cache.crop(int(lengths[0]))
@@ -80,30 +165,96 @@ class OneText:
         return self._cache.nbytes(self._peak)
 
 
-class ManyTexts:
+class ManyTexts(Context):
     """A transformer reading many continuations of one prompt, each distinct prefix once."""
 
     def __init__(self, model: CharTransformer, prompt: Ints, lanes: int, capacity: int) -> None:
-        self._model = model
+        self._weights = model.weights()
         self._prompt = KVCache(model.cfg, max(len(prompt), 1), model.dtype)
+        self._before = torch.zeros(1, model.cfg.width, dtype=model.dtype)  # the prompt's last state
         if len(prompt):
             with torch.inference_mode():
-                model(torch.from_numpy(prompt[None]), self._prompt)
+                self._before = model.hidden(torch.from_numpy(prompt[None]), self._prompt)[0, -1:]
+        self._states: Tensor | None = None  # of each node, once they are asked for
         self._cache = TrieCache(model.cfg, self._prompt, model.dtype)
         self._base = len(prompt)
         self._path = np.zeros((lanes, capacity - len(prompt)), np.int64)  # node of each position
-        self._known: dict[tuple[int, int], int] = {}  # (parent, token) -> node; parent -1: prompt
+        self._tree: Ints | None = None  # (b, n) nodes of the trees read last
+        self._parents: Parents = ()
+        self._prefixes = Prefixes(model.cfg.vocab)
+        self._noted: list[tuple[Ints, Ints, Ints]] = []  # new nodes: above them, tokens, depths
         self._row_of = np.zeros((0, model.cfg.vocab), _numpy_type(model.dtype))
+        self._rows = 0
         self.lengths = np.full(lanes, len(prompt), np.int64)
 
     def read(self, lanes: Ints, tokens: Ints) -> Logits:
         steps = [self._step(lanes, tokens[:, i]) for i in range(tokens.shape[1])]
+        self._compute()
         return self._row_of[np.stack(steps, axis=1)]
+
+    def keep_states(self) -> None:
+        """Store last hidden states too, from now on; before the first read."""
+        assert not self._rows, "states are kept from the first read on"
+        self._states = self._before  # row 0 is the prompt's, row n + 1 that of node n
+
+    def states(self, lanes: Ints, count: int) -> Tensor:
+        """Last hidden states `(b, count, C)` of the last `count` tokens; zeros before any."""
+        assert self._states is not None, "call keep_states first"
+        at = (self.lengths[lanes] - self._base)[:, None] - np.arange(count, 0, -1)
+        nodes = np.where(at < 0, -1, self._path[lanes[:, None], np.maximum(at, 0)])
+        return self._states[torch.from_numpy(nodes + 1)]
+
+    def places(self, lanes: Ints) -> Ints:
+        """A number `(b,)` for what each lane has read: equal texts have equal ones."""
+        depth = self.lengths[lanes] - self._base
+        return np.where(depth > 0, self._path[lanes, depth - 1], -1)
 
     def crop(self, lanes: Ints, lengths: Ints) -> None:
         if (lengths > self.lengths[lanes]).any() or (lengths < self._base).any():
             raise ValueError("a crop must keep the prompt and cannot lengthen a text")
         self.lengths[lanes] = lengths
+        self._tree, self._parents = None, ()
+
+    def read_tree(self, lanes: Ints, tokens: Ints, parents: Parents) -> Logits:
+        """Each node is a prefix like any other."""
+        before = np.zeros((len(lanes), 0), np.int64) if self._tree is None else self._tree
+        self._tree = np.concatenate([before, np.zeros_like(tokens)], axis=1)
+        self._parents += parents
+        for generation in generations(self._parents, len(parents)):
+            new = tokens[:, generation.nodes - before.shape[1]]
+            self._tree[:, generation.nodes] = self._branch(lanes, self._tree, generation, new)
+        self._compute()
+        return self._row_of[self._tree[:, before.shape[1] :]]
+
+    def _branch(self, lanes: Ints, tree: Ints, generation: Generation, tokens: Ints) -> Ints:
+        """The nodes `(b, w)` of one generation with `tokens (b, w)`."""
+        (count, above), base = generation.lines.shape, self.lengths[lanes] - self._base
+        if above:
+            parent = tree[:, generation.lines[:, -1]]
+        else:
+            parent = np.repeat(self.places(lanes)[:, None], count, axis=1)
+
+        def paths(chosen: Ints) -> Ints:
+            lane, node = np.divmod(chosen, count)
+            out = np.zeros((len(chosen), int(base.max()) + above), np.int64)
+            out[:, : base.max()] = self._path[lanes[lane], : base.max()]
+            columns = base[lane][:, None] + np.arange(above)
+            out[np.arange(len(chosen))[:, None], columns] = tree[
+                lane[:, None], generation.lines[node]
+            ]
+            return out
+
+        depth = np.repeat(base + above, count)
+        return self._find(parent.ravel(), tokens.ravel(), depth, paths).reshape(tokens.shape)
+
+    def gather(self, lanes: Ints, nodes: Ints, counts: Ints) -> None:
+        at = self.lengths[lanes] - self._base
+        for column in range(int(counts.max())):
+            here = np.flatnonzero(counts > column)
+            assert self._tree is not None, "a path can only be kept of a tree that was read"
+            self._path[lanes[here], at[here] + column] = self._tree[here, nodes[here, column]]
+        self.lengths[lanes] += counts
+        self._tree, self._parents = None, ()
 
     def cache_bytes(self) -> int:
         raise TypeError("memory is counted on one text, not on texts that share prefixes")
@@ -111,38 +262,53 @@ class ManyTexts:
     def _step(self, lanes: Ints, tokens: Ints) -> Ints:
         """Append one token a lane; the node each lane is at then, `(b,)`."""
         depth = self.lengths[lanes] - self._base
-        parent = np.where(depth > 0, self._path[lanes, depth - 1], -1)
-        key, first, inverse = np.unique(
-            parent * self._model.cfg.vocab + tokens, return_index=True, return_inverse=True
+        nodes = self._find(
+            self.places(lanes), tokens, depth, lambda chosen: self._path[lanes[chosen]]
         )
-        pairs = list(zip(parent[first].tolist(), tokens[first].tolist(), strict=True))
-        new = np.array([pair not in self._known for pair in pairs])
-        self._compute(lanes[first[new]], tokens[first[new]], depth[first[new]])
-        for pair in (pair for pair, is_new in zip(pairs, new, strict=True) if is_new):
-            self._known[pair] = len(self._known)
-        nodes = np.array([self._known[pair] for pair in pairs])[inverse]
         self._path[lanes, depth] = nodes
         self.lengths[lanes] += 1
         return nodes
 
-    @torch.inference_mode()
-    def _compute(self, lanes: Ints, tokens: Ints, depth: Ints) -> None:
-        fresh = []
-        for at in range(0, len(lanes), CHUNK):
-            part = slice(at, at + CHUNK)
-            self._cache.select(self._path[lanes[part], : depth[part].max()], depth[part])
-            fresh.append(self._model(torch.from_numpy(tokens[part, None]), self._cache)[:, 0])
-        self._append(fresh)
+    def _find(self, parent: Ints, tokens: Ints, depth: Ints, paths: Callable[[Ints], Ints]) -> Ints:
+        """The nodes `(N,)` of `tokens (N,)` after those of `parent (N,)`; new ones are noted.
 
-    def _append(self, fresh: list[Tensor]) -> None:
-        count = len(self._known)
-        need = count + sum(len(rows) for rows in fresh)
+        `paths` gives the nodes above some of the N, of which the first `depth (N,)` count.
+        """
+        nodes, new = self._prefixes.find(parent, tokens)
+        if len(new):
+            self._noted.append((paths(new), tokens[new], depth[new]))
+        return nodes
+
+    @torch.inference_mode()
+    def _compute(self) -> None:
+        """All nodes that were noted, generations together: a pass stores keys before it looks."""
+        if not self._noted:
+            return
+        depth = np.concatenate([depth for _, _, depth in self._noted])
+        tokens = np.concatenate([tokens for _, tokens, _ in self._noted])
+        paths, done = np.zeros((len(depth), depth.max()), np.int64), 0
+        for above, _, _ in self._noted:
+            width = min(above.shape[1], paths.shape[1])
+            paths[done : done + len(above), :width] = above[:, :width]
+            done += len(above)
+        self._noted = []
+        for at in range(0, len(depth), CHUNK):
+            part = slice(at, at + CHUNK)
+            self._cache.select(paths[part, : depth[part].max()], depth[part])
+            ids = torch.from_numpy(tokens[part, None])
+            hidden = hidden_states(self._weights, ids, self._cache)
+            if self._states is not None:
+                self._states = torch.cat([self._states, hidden])
+            self._append(unembed(self._weights, hidden).numpy())
+
+    def _append(self, rows: Logits) -> None:
+        need = self._rows + len(rows)
         if need > len(self._row_of):
-            grown = np.empty((max(need, 2 * count), self._row_of.shape[1]), self._row_of.dtype)
-            grown[:count] = self._row_of[:count]
+            grown = np.empty((max(need, 2 * self._rows), self._row_of.shape[1]), rows.dtype)
+            grown[: self._rows] = self._row_of[: self._rows]
             self._row_of = grown
-        if fresh:
-            self._row_of[count:need] = torch.cat(fresh).numpy()
+        self._row_of[self._rows : need] = rows
+        self._rows = need
 
 
 def _numpy_type(dtype: torch.dtype) -> type[np.floating[Any]]:

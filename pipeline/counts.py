@@ -7,19 +7,28 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from pipeline import tree_counts
 from pipeline.decode import Step
 from pipeline.records import Round, Trace
 from pipeline.sampling import draw_margin
-from pipeline.verify import Rule
+from pipeline.tree_decode import AnyStep, TreeStep
+from pipeline.verify import Rule, TreeRule
 
 
-def trace(steps: Iterable[Step], rule: Rule | None = None, lane: int = 0) -> Trace:
+def trace(steps: Iterable[AnyStep], rule: Rule | TreeRule | None = None, lane: int = 0) -> Trace:
     """The rounds of one lane, with alpha and margin. `rule=None` is plain decoding."""
     rounds: list[Round] = []
     alpha: list[float] = []
     margin = 1.0
     for step in steps:
-        for row in np.flatnonzero(step.lanes == lane):
+        for row in np.flatnonzero(step.lanes == lane).tolist():
+            if isinstance(step, TreeStep):
+                assert isinstance(rule, TreeRule), "trees are judged by rules for trees"
+                rounds.append(tree_counts.round_of(step, row))
+                alpha += tree_counts.overlaps(step, row)
+                margin = min(margin, tree_counts.margin(step, row, rule))
+                continue
+            assert not isinstance(rule, TreeRule), "chains are judged by rules for chains"
             one = slice(row, row + 1)
             kept, count = int(step.accepted[row]), int(step.emitted[row])
             drafted = step.drafted.shape[1]
@@ -36,9 +45,7 @@ def _margin(step: Step, one: slice, rule: Rule | None) -> float:
     p, q, drafted = step.p[one], step.q[one], step.drafted[one]
     if rule is None:
         return float(draw_margin(p[:, 0], step.u_next[one]).min())
-    calls = [
-        draw_margin(q[:, i], step.u_draft[one, i]).min() for i in range(drafted.shape[1])
-    ]
+    calls = [draw_margin(q[:, i], step.u_draft[one, i]).min() for i in range(drafted.shape[1])]
     calls.append(
         rule.margin(p, q, drafted, step.u[one], step.u_next[one], step.accepted[one]).min()
     )
@@ -68,6 +75,8 @@ def metrics(trace_: Trace) -> dict[str, float]:
         "count/tokens_per_pass": emitted / rounds,
         "count/margin_min": trace_.margin_min,
     }
+    if nodes := sum(r.nodes for r in trace_.rounds):
+        out["count/nodes"] = nodes
     if drafted:
         out["count/acceptance_rate"] = accepted / drafted
         out["count/alpha"] = sum(trace_.alpha) / len(trace_.alpha)
@@ -93,7 +102,8 @@ def by_position(trace_: Trace) -> dict[str, list[tuple[int, float]]]:
 
 
 def tidy(trace_: Trace) -> list[dict[str, int]]:
-    """One row a round, for the record."""
+    """One row a round, for the record. With trees it says how many tokens each had."""
+    has_trees = any(r.nodes for r in trace_.rounds)
     return [
         {
             "round": index,
@@ -102,5 +112,6 @@ def tidy(trace_: Trace) -> list[dict[str, int]]:
             "accepted": r.accepted,
             "emitted": len(r.emitted),
         }
+        | ({"nodes": r.nodes} if has_trees else {})
         for index, r in enumerate(trace_.rounds)
     ]

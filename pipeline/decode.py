@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.context import Context, Ints, Logits
+from pipeline.context import Context, Ints
+from pipeline.proposal import Proposal, propose
 from pipeline.sampling import Floats, Sampling, Uniforms, draw
 from pipeline.verify import Rule
 
@@ -56,14 +57,24 @@ class Texts:
 
     def groups(self, k: int) -> list[tuple[int, Ints]]:
         """Unfinished lanes by how many tokens their next round may draft: k, fewer at the end."""
+        if len(self.lengths) == 1:
+            alone = min(int(self._ends[0]) - int(self.lengths[0]) - 1, k)
+            return [(alone, np.zeros(1, np.int64))] if alone >= 0 else []
         room = np.minimum(self._ends - self.lengths - 1, k)
-        if len(room) == 1:
-            return [(int(room[0]), np.zeros(1, np.int64))] if room[0] >= 0 else []
         return [(int(n), np.flatnonzero(room == n)) for n in np.unique(room) if n >= 0]
 
     def stop(self, lanes: Ints) -> None:
         """Nothing more is wanted of these lanes."""
         self._ends[lanes] = self.lengths[lanes]
+
+    def ends(self, lanes: Ints) -> tuple[Ints, Ints]:
+        """How many tokens `(b,)` some lanes have emitted, and the last committed one `(b, 1)`."""
+        if len(lanes) == 1:
+            lane = int(lanes[0])
+            end = int(self.lengths[lane])
+            return np.array([end - self.prompt_length]), self.ids[lane : lane + 1, end - 1 : end]
+        lengths = self.lengths[lanes]
+        return lengths - self.prompt_length, self.ids[lanes, lengths - 1][:, None]
 
     def tail(self, lane: int, count: int) -> Ints:
         """The last `count` committed tokens of one lane."""
@@ -74,13 +85,14 @@ class Texts:
         if self._eos is not None:
             count = self._cut(lanes, block, count)
         if len(lanes) == 1:
-            lane, added = lanes[0], count[0]
-            at = self.lengths[lane]
+            lane, added = int(lanes[0]), int(count[0])
+            at = int(self.lengths[lane])
             self.ids[lane, at : at + added] = block[0, :added]
-        else:
-            for column in range(int(count.max())):
-                here = count > column
-                self.ids[lanes[here], self.lengths[lanes[here]] + column] = block[here, column]
+            self.lengths[lane] = at + added
+            return count
+        for column in range(int(count.max())):
+            here = count > column
+            self.ids[lanes[here], self.lengths[lanes[here]] + column] = block[here, column]
         self.lengths[lanes] += count
         return count
 
@@ -98,27 +110,29 @@ def autoregressive(
     """Plain decoding: one token a pass, drawn at the `next` uniform of its position."""
     while groups := texts.groups(0):
         _, lanes = groups[0]
-        start = texts.lengths[lanes] - texts.prompt_length
-        last = texts.ids[lanes, texts.lengths[lanes] - 1]
-        p = sampling.rows(target.read(lanes, last[:, None]))
+        start, last = texts.ends(lanes)
+        p = sampling.rows(target.read(lanes, last))
         u_next = uniforms.take("next", lanes, start, 1)
         block = draw(p[:, 0], u_next[:, 0])[:, None]
         accepted = np.zeros(len(lanes), np.int64)
         emitted = texts.append(lanes, block, accepted + 1)
         q, none = p[:, :0], u_next[:, :0]
         drafted = block[:, :0]
-        yield Step(
-            lanes, start, drafted, accepted, emitted, block, p, q, none, none, u_next[:, 0]
-        )
+        yield Step(lanes, start, drafted, accepted, emitted, block, p, q, none, none, u_next[:, 0])
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How a speculative decode goes: its length of draft, its rule, its sampling."""
+    """How a speculative decode goes: its length of draft, its rule, its sampling.
+
+    With a `threshold` above 0, k is the most that is drafted: a round stops after a token that the
+    draft itself gave a smaller probability.
+    """
 
     k: int
     rule: Rule
     sampling: Sampling
+    threshold: float = 0.0
 
 
 def speculative(
@@ -126,70 +140,43 @@ def speculative(
 ) -> Iterator[Step]:
     """Draft k tokens, verify the k + 1 positions in one target pass, keep a prefix and one more.
 
-    Near the end of the text a round drafts fewer, so that exactly the asked number is emitted.
+    Near the end of the text a round drafts fewer, so that exactly the asked number is emitted. A
+    draft may also offer fewer: lanes are verified together with those that drafted as many.
     """
+    draft.follow(target)
     while groups := texts.groups(method.k):
         for k, lanes in groups:
-            yield _round(target, draft, texts, lanes, k, method, uniforms)
+            u = uniforms.take("draft", lanes, texts.lengths[lanes] - texts.prompt_length, k)
+            for one in propose(draft, texts, lanes, u, method.sampling, method.threshold):
+                yield _verify(target, draft, texts, one, method, uniforms)
 
 
-def _round(
+def _verify(
     target: Context,
     draft: Context,
     texts: Texts,
-    lanes: Ints,
-    k: int,
+    proposal: Proposal,
     method: Method,
     uniforms: Uniforms,
 ) -> Step:
-    start = texts.lengths[lanes] - texts.prompt_length
-    last = texts.ids[lanes, texts.lengths[lanes] - 1]
-    u_draft = uniforms.take("draft", lanes, start, k)
-    drafted, q_rows = _propose(draft, texts, lanes, u_draft, method.sampling)
-    logits = target.read(lanes, np.concatenate([last[:, None], drafted], axis=1))
+    lanes, drafted = proposal.lanes, proposal.drafted
+    start, last = texts.ends(lanes)
+    u, u_next = _decisions(uniforms, method.rule, lanes, start, drafted.shape[1])
+    logits = target.read(lanes, np.concatenate([last, drafted], axis=1))
     p = method.sampling.rows(logits)
-    q = np.stack(q_rows, axis=1) if q_rows else p[:, :0]
-    u, u_next = _decisions(uniforms, method.rule, lanes, start, k)
+    q = p[:, :0] if proposal.q is None else proposal.q
     kept, token = method.rule.verify(p, q, drafted, u, u_next)
     block = np.concatenate([drafted, token[:, None]], axis=1)
-    block[np.arange(len(lanes)), kept] = token
-    emitted = texts.append(lanes, block, kept + 1)
-    target.crop(lanes, texts.lengths[lanes] - 1)
-    draft.crop(lanes, np.minimum(draft.lengths[lanes], texts.lengths[lanes] - 1))
-    accepted = np.minimum(kept, emitted)  # an end of text inside the block cuts what follows it
-    return Step(lanes, start, drafted, accepted, emitted, block, p, q, u_draft, u, u_next)
-
-
-def _propose(
-    draft: Context, texts: Texts, lanes: Ints, u: Floats, sampling: Sampling
-) -> tuple[Ints, list[Floats]]:
-    """Draw k tokens `(b, k)` from the draft; the rows are the very ones they were drawn from."""
-    drafted = np.empty(u.shape, np.int64)
-    rows: list[Floats] = []
-    for i in range(u.shape[1]):
-        if i:
-            logits = draft.read(lanes, drafted[:, i - 1 : i])
-        else:
-            logits = _catch_up(draft, texts, lanes)
-        rows.append(sampling.rows(logits[:, -1]))
-        drafted[:, i] = draw(rows[i], u[:, i])
-    return drafted, rows
-
-
-def _catch_up(draft: Context, texts: Texts, lanes: Ints) -> Logits:
-    """Read what was committed since the draft last read: one token, two after a full acceptance."""
-    behind = texts.lengths[lanes] - draft.lengths[lanes]
     if len(lanes) == 1:
-        return draft.read(lanes, texts.tail(int(lanes[0]), int(behind[0]))[None])
-    out: Logits | None = None
-    for count in np.unique(behind):
-        here = np.flatnonzero(behind == count)
-        tails = np.stack([texts.tail(lane, int(count)) for lane in lanes[here]])
-        logits = draft.read(lanes[here], tails)[:, -1:]
-        out = np.empty((len(lanes), *logits.shape[1:]), logits.dtype) if out is None else out
-        out[here] = logits
-    assert out is not None  # there is at least one lane
-    return out
+        block[0, kept[0]] = token[0]
+    else:
+        block[np.arange(len(lanes)), kept] = token
+    emitted = texts.append(lanes, block, kept + 1)
+    committed = texts.lengths[lanes] - 1
+    target.crop(lanes, committed)
+    draft.crop(lanes, np.minimum(draft.lengths[lanes], committed))
+    accepted = np.minimum(kept, emitted)  # an end of text inside the block cuts what follows it
+    return Step(lanes, start, drafted, accepted, emitted, block, p, q, proposal.u, u, u_next)
 
 
 def _decisions(

@@ -26,12 +26,16 @@ class Heads(nn.Module):
         self.count, self.width = count, width
         self.projection = Projection(2 * width, count * width, std=0.0)
 
-    def forward(self, hidden: Tensor, known: Tensor, embedding: Tensor) -> Tensor:
+    def forward(
+        self, hidden: Tensor, known: Tensor, embedding: Tensor, first: int | None = None
+    ) -> Tensor:
         """Logits `(N, heads, V)` from `hidden (N, C)`, `known (N, C)` and `embedding (V, C)`.
 
         `hidden` is the target's, after its last norm; `known` is the embedding of the character
-        that follows.
+        that follows. Only the `first` heads are asked if so many are given.
         """
-        moved = F.silu(self.projection(torch.cat([hidden, known], dim=-1)))
-        states = hidden[:, None, :] + moved.view(-1, self.count, self.width)
-        return F.linear(states, embedding)
+        count = self.count if first is None else first
+        weight, bias = self.projection.weight, self.projection.bias
+        x, used = torch.cat([hidden, known], dim=-1), count * self.width
+        moved = F.silu(torch.addmm(bias[:used], x, weight[:, :used]))
+        return F.linear(hidden[:, None, :] + moved.view(-1, count, self.width), embedding)

@@ -7,26 +7,30 @@ itself. Both may run in any process, in any order of jobs: nothing is kept betwe
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 import torch
 
-from pipeline import costs, counts, distribution, pairs, spec
+from pipeline import costs, counts, distribution, estimate, pairs, spec, ties
 from pipeline.clocks import Timed
 from pipeline.context import open_texts
-from pipeline.decode import Method
 from pipeline.drafts import parts_of
-from pipeline.records import JobRecord, Round
+from pipeline.records import JobRecord, Round, Trace
 from pipeline.sampling import Uniforms
 from pipeline.spec import JobSpec
+from pipeline.verify.tree import tree
 from pipeline.weights import digest as weights_digest
 from pipeline.workbench import Run, Workbench
 
 NEAR_TIE = 1e-9
-"""Bound on the rounding error of a probability row in float64, generous by about four digits. A
-decision nearer to its threshold than this could go the other way on another machine."""
+"""Bound on the rounding error of a probability row in float64. Measured on the shipped target over
+200 characters: with other instruction sets (none, AVX2, AVX-512) no entry of a row differs by more
+than 8e-15, so the bound is generous by five digits. A decision nearer to its threshold than this
+could go the other way on another machine."""
 
 
 def check(job: JobSpec) -> None:
@@ -46,7 +50,9 @@ def count(job: JobSpec) -> JobRecord:
     bench = Workbench.of(job, torch.float64)
     run = bench.speculative(Uniforms(job.seed))
     trace = counts.trace(run.steps, bench.rule)
-    law = distribution.metrics(bench, np.array(trace.tokens))
+    text = np.array(trace.tokens)
+    trace = replace(trace, margin_min=min(trace.margin_min, ties.margin(bench, text)))
+    law = distribution.metrics(bench, text)
     near_tie = trace.margin_min < NEAR_TIE
     return JobRecord(
         digest=digest(job),
@@ -54,7 +60,7 @@ def count(job: JobSpec) -> JobRecord:
         status="counted",
         overrides=(),
         params=_params(job),
-        metrics={**counts.metrics(trace), **law, **_memory(bench, run)},
+        metrics={**counts.metrics(trace), **law, **_memory(bench, run, trace)},
         series=counts.by_position(trace),
         tags={
             "counts.digest": counts.digest(trace),
@@ -81,14 +87,16 @@ def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord
     side.advance(job.tokens)
     emitted = bench.vocabulary.decode(side.emitted())
     rounds = _rounds(counted)
-    cost = costs.measure(timed, np.array(bench.vocabulary.encode(counted.text)), rounds)
+    text = np.array(bench.vocabulary.encode(counted.text))
+    cost = costs.measure(timed, text, rounds)
     same = emitted == counted.text and side.accepted == [r.accepted for r in rounds]
     metrics = {
         **counted.metrics,
         **_time(found, same),
-        **_cost(cost, counted.metrics["count/tokens_per_pass"], job.k, found.median),
+        **_cost(cost, counted.metrics["count/tokens_per_pass"], _usual(job, rounds), found.median),
         **null,
     }
+    parted = ties.departure(bench, text, side.emitted()) if job.temperature == 0 else None
     verdict = pairs.verdict(found, null.get("null/ratio_min"), null.get("null/ratio_max"))
     return replace(
         counted,
@@ -97,7 +105,7 @@ def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord
         series={**counted.series, **_series(found)},
         tags={**counted.tags, "verdict": verdict, "timing.stopped": measured.stopped},
         pieces=pairs.tidy(measured.pairs),
-        notes=(*counted.notes, *_timing_notes(found, same)),
+        notes=(*counted.notes, *_timing_notes(found, same), *([parted] if parted else [])),
         started_s=min(counted.started_s, started_s),
         finished_s=time.time(),
     )
@@ -115,6 +123,17 @@ def null(job: JobSpec) -> dict[str, float]:
     }
 
 
+def estimate_s(jobs: Sequence[JobSpec]) -> tuple[float, float]:
+    """Seconds of counting and of timing that `jobs` would take here, after a few small trials."""
+    return estimate.estimate_s(jobs, count, _halves)
+
+
+def _halves(job: JobSpec) -> None:
+    _, timed = _timed(job)
+    for side in (timed.baseline(), timed.speculative()):
+        side.advance(job.tokens)
+
+
 def recheck(job: JobSpec) -> float:
     """p-value of the distribution checks with ten times the draws, on a fresh stream."""
     torch.set_num_threads(1)
@@ -130,7 +149,7 @@ def _timed(job: JobSpec) -> tuple[Workbench, Timed]:
         open_draft=lambda ids: bench.draft.open(ids, room, None, torch.float32),
         prompt=bench.prompt,
         tokens=job.tokens,
-        method=Method(job.k, bench.rule, job.sampling),
+        method=bench.method,
         uniforms=Uniforms(job.seed),
         eos=bench.eos,
     )
@@ -157,19 +176,32 @@ def _params(job: JobSpec) -> dict[str, Any]:
     options = data.pop("draft_options")
     data["target"] = data.pop("weights")
     data["dtype"] = "float64/float32"
+    if job.tree is not None:
+        data["tree"] = str(list(job.tree)).replace(" ", "")
     extra = {f"draft.{name}": v for name, v in options.items() if name not in ("name", "kind")}
     return {**{name: value for name, value in data.items() if value is not None}, **extra}
 
 
-def _memory(bench: Workbench, run: Run) -> dict[str, float]:
+def _memory(bench: Workbench, run: Run, trace: Trace) -> dict[str, float]:
+    """Of one text in float32, as it is timed; probability rows are float64 in either arithmetic."""
     assert run.draft is not None  # a speculative run has one
+    rows_bytes = _rows(bench.spec, trace) * bench.target.cfg.vocab * 8
     return {
         "memory/target_weight_bytes": bench.target.weight_bytes(),
         "memory/draft_weight_bytes": bench.draft.weight_bytes(),
         "memory/target_cache_bytes": run.target.cache_bytes(),
         "memory/draft_cache_bytes": run.draft.cache_bytes(),
-        "memory/extra_state_bytes": 0,
+        "memory/extra_state_bytes": run.draft.extra_bytes() + rows_bytes,
     }
+
+
+def _rows(job: JobSpec, trace: Trace) -> int:
+    """Rows of a round beside the one that plain decoding has: q, and p after each drafted token."""
+    k = max(r.drafted for r in trace.rounds)
+    if job.tree is None:
+        return 2 * k
+    shape = tree(job.tree[:k])
+    return shape.inner + shape.nodes
 
 
 def _time(found: pairs.Statistics, same: bool) -> dict[str, float]:
@@ -190,7 +222,13 @@ def _time(found: pairs.Statistics, same: bool) -> dict[str, float]:
     }
 
 
-def _cost(cost: costs.Costs, tokens_per_pass: float, k: int, median: float) -> dict[str, float]:
+def _usual(job: JobSpec, rounds: Sequence[Round]) -> float:
+    """Tokens drafted a round, on average, where the text's end leaves room for k: mostly k."""
+    free = [r.drafted for r in rounds if r.start + job.k < job.tokens]
+    return fmean(free) if free else job.k
+
+
+def _cost(cost: costs.Costs, tokens_per_pass: float, k: float, median: float) -> dict[str, float]:
     predicted = cost.predicted(tokens_per_pass)
     out = {
         "cost/target_pass_us": cost.target_pass_us,
@@ -216,13 +254,13 @@ def _series(found: pairs.Statistics) -> dict[str, list[tuple[int, float]]]:
 
 def _rounds(counted: JobRecord) -> list[Round]:
     """The counted rounds again, from their rows; the costs need their shape, not their tokens."""
-    return [Round(r["start"], r["k"], r["accepted"], ()) for r in counted.rounds]
+    return [Round(r["start"], r["k"], r["accepted"], (), r.get("nodes", 0)) for r in counted.rounds]
 
 
 def _near_tie_note(margin: float) -> str:
     return (
-        f"near-tie: the closest decision was {margin:.1e} from going the other way, under the bound "
-        f"of {NEAR_TIE:.0e} on rounding; another machine may count differently"
+        f"near-tie: the closest decision was {margin:.1e} from going the other way, under the "
+        f"bound of {NEAR_TIE:.0e} on rounding; another machine may count differently"
     )
 
 

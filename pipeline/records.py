@@ -24,13 +24,15 @@ class Round:
     """One target pass: `drafted` tokens were checked, `accepted` of them kept, `emitted` appended.
 
     `emitted` is `accepted + 1` except where the text ended inside the round. `start` is how many
-    tokens had been emitted before the round.
+    tokens had been emitted before the round. Where a tree was drafted, `drafted` is its depth, the
+    most that can be accepted, and `nodes` how many tokens it had; for a chain `nodes` is 0.
     """
 
     start: int
     drafted: int
     accepted: int
     emitted: tuple[int, ...]
+    nodes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,9 @@ class Sampling:
             z /= self.temperature
         if self.top_k is not None and self.top_k < z.shape[-1]:
             z = np.where(_largest(z, self.top_k), z, -np.inf)
-        z -= z.max(axis=-1, keepdims=True)
+        z -= np.maximum.reduce(z, axis=-1, keepdims=True)
         np.exp(z, out=z)
-        z /= z.sum(axis=-1, keepdims=True)
+        z /= np.add.reduce(z, axis=-1, keepdims=True)
         return z if self.top_p == 1 else _nucleus(z, self.top_p)
 
 
@@ -58,7 +58,7 @@ def _one_hot(logits: NDArray[np.floating]) -> Floats:
 
 
 def _largest(z: Floats, count: int) -> NDArray[np.bool_]:
-    """Mask of the `count` largest of each row; a tie goes to the lower id, so exactly `count` stay."""
+    """Mask of the `count` largest of each row, exactly so many: a tie goes to the lower id."""
     order = np.argsort(-z, axis=-1, kind="stable")[..., :count]
     mask = np.zeros(z.shape, bool)
     np.put_along_axis(mask, order, True, axis=-1)
@@ -82,12 +82,22 @@ def draw(rows: Floats, u: Floats) -> Ints:
 
     Rows need not be normalised. An id of probability zero is never drawn, whatever u.
     """
+    if len(rows) == 1:
+        return np.array([draw_one(rows[0], u[0])])
     cdf = np.cumsum(rows, axis=-1)
     total = cdf[:, -1]
     level = np.minimum(u * total, np.nextafter(total, 0))  # u near 1 must not round past the end
-    if len(rows) == 1:
-        return np.array([cdf[0].searchsorted(level[0], side="right")])
     return (cdf <= level[:, None]).sum(axis=-1)
+
+
+def draw_one(row: Floats, u: float) -> np.int64:
+    """`draw` of a single row `(V,)`: it runs once a token inside timed halves."""
+    cdf = row.cumsum()
+    total = cdf[-1]
+    level = u * total
+    if level >= total:
+        level = np.nextafter(total, 0)
+    return cdf.searchsorted(level, side="right")
 
 
 def draw_margin(rows: Floats, u: Floats) -> Floats:
@@ -103,10 +113,11 @@ def draw_margin(rows: Floats, u: Floats) -> Floats:
 class Uniforms:
     """Uniforms in [0, 1) addressed by (seed, stream, purpose, start, lane, offset), by Philox.
 
-    `stream` keeps further texts apart from the job's own (stream 0). `start` is the number of tokens emitted before the round, `lane` a text of a batch, `offset` the
-    place inside the round. There is no state: an address gives the same number whatever else is drawn, so results do
-    not depend on batch, thread or order, nor on tokens that were not emitted. Each round has its
-    own addresses: `block` looks at tokens it then discards, and may not see their uniforms again.
+    `stream` keeps further texts apart from the job's own (stream 0). `start` is the number of
+    tokens emitted before the round, `lane` a text of a batch, `offset` the place inside the round.
+    There is no state: an address gives the same number whatever else is drawn, so results do not
+    depend on batch, thread or order, nor on tokens that were not emitted. Each round has its own
+    addresses: `block` looks at tokens it then discards, and may not see their uniforms again.
     """
 
     def __init__(self, seed: int, lanes: int = 1, first_lane: int = 0, stream: int = 0) -> None:
@@ -125,7 +136,8 @@ class Uniforms:
             width = 1 if purpose == "next" else PAGE
             counter = np.array([self.first_lane * width // 4, start, page, 0], np.uint64)
             bits = np.random.Philox(
-                key=np.array([self.seed, PURPOSES[purpose] + self._stream], np.uint64), counter=counter
+                key=np.array([self.seed, PURPOSES[purpose] + self._stream], np.uint64),
+                counter=counter,
             )
             self._blocks[key] = np.random.Generator(bits).random((self.lanes, width))
         return self._blocks[key]
@@ -135,7 +147,10 @@ class Uniforms:
         if width == 0:
             return np.empty((len(lanes), 0))
         if len(lanes) == 1:
-            return self._some(purpose, lanes, int(starts[0]), width)
+            if width > PAGE:
+                return self._some(purpose, lanes, int(starts[0]), width)
+            lane = lanes[0]
+            return self.block(purpose, int(starts[0]))[lane : lane + 1, :width]
         out = np.empty((len(lanes), width))
         for start in np.unique(starts):
             here = starts == start

@@ -10,14 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.sampling import Sampling
+from pipeline.verify import find, find_tree
+from pipeline.verify.tree import tree
 
 TIMINGS = ("pairs", "whole", "skip")
-PROPOSALS = ("chain",)
+THRESHOLD, MOST = 0.3, 8
+"""What k=auto means unless it is told otherwise."""
+
+PROPOSALS = ("chain", "tree")
 
 
 @dataclass(frozen=True)
 class JobSpec:
-    """One point of a sweep. `tokens` follow `prompt`; `draws` is the distribution check's size."""
+    """One point of a sweep. `tokens` follow `prompt`; `draws` is the distribution check's size.
+
+    With `k_auto`, a threshold, k is the most that is drafted: a round stops after a token that the
+    draft itself gave a smaller probability. With proposal "tree" there is a `tree`: how many
+    children a node has at each depth; k is its depth.
+    """
 
     draft: str
     draft_options: dict[str, Any] = field(hash=False)
@@ -26,7 +36,7 @@ class JobSpec:
     verify: str = "token"
     proposal: str = "chain"
     tokens: int = 200
-    prompt: str = "ROMEO:\n"
+    prompt: str = "The "
     eos: str | None = None
     temperature: float = 1.0
     top_k: int | None = None
@@ -38,6 +48,8 @@ class JobSpec:
     pairs: int = 6
     piece_tokens: int | None = None
     threads: int = 1
+    k_auto: float | None = None
+    tree: tuple[int, ...] | None = None
 
     @property
     def sampling(self) -> Sampling:
@@ -46,12 +58,21 @@ class JobSpec:
     @property
     def name(self) -> str:
         """Short, unique in a default sweep: what differs from the usual is named after it."""
-        name = f"{self.draft} k={self.k} seed={self.seed}"
+        name = f"{self.draft} k={self._length} seed={self.seed}"
         usual = {f.name: f.default for f in fields(self)}
-        for key in ("verify", "proposal", "temperature", "top_k", "top_p", "eos"):
+        if self.tree is not None:
+            name += " tree=" + str(list(self.tree)).replace(" ", "")
+        for key in ("verify", "temperature", "top_k", "top_p", "eos"):
             if getattr(self, key) != usual[key]:
                 name += f" {key}={getattr(self, key)}"
         return name
+
+    @property
+    def _length(self) -> str:
+        if self.k_auto is None:
+            return str(self.k)
+        unusual = "" if self.k_auto == THRESHOLD else f" k_auto.threshold={self.k_auto}"
+        return f"auto{unusual}" + ("" if self.k == MOST else f" k_auto.most={self.k}")
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -63,6 +84,7 @@ class JobSpec:
         for key in data:
             if key not in known:
                 raise ValueError(f"{key} is no part of a job: the parts are {', '.join(known)}")
+        data = {**data, "tree": tuple(data["tree"])} if data.get("tree") else data
         try:
             return cls(**data)
         except TypeError as error:
@@ -72,6 +94,11 @@ class JobSpec:
         """ValueError, one sentence, for a value that can be seen to be wrong without weights."""
         if self.k < 0:
             raise ValueError(f"k={self.k}: give 0 (a plain target step) or more drafted tokens")
+        if self.k_auto is not None and not (0 < self.k_auto <= 1 and self.k >= 1):
+            raise ValueError(
+                f"k_auto.threshold={self.k_auto}, k_auto.most={self.k}: give a probability above 0 "
+                "and a length of 1 or more"
+            )
         if self.seed < 0:
             raise ValueError(f"seed={self.seed}: give a whole number, 0 or more")
         if self.tokens < 1:
@@ -90,9 +117,28 @@ class JobSpec:
             raise ValueError(f"timing.piece_tokens={self.piece_tokens}: give 1 or more, or null")
         if self.threads < 1:
             raise ValueError(f"timing.threads={self.threads}: give 1 or more")
+        self._validate_proposal()
+        _ = self.sampling  # its own checks
+
+    def _validate_proposal(self) -> None:
         if self.proposal not in PROPOSALS:
             raise ValueError(f"proposal={self.proposal}: the ways are {', '.join(PROPOSALS)}")
-        _ = self.sampling  # its own checks
+        if self.proposal == "chain":
+            find(self.verify)
+            if self.tree is not None:
+                raise ValueError(f"tree={list(self.tree)}: give proposal=tree with it")
+            return
+        find_tree(self.verify)
+        if self.k_auto is not None:
+            raise ValueError("k=auto: that is for proposal=chain, a tree has its depth in `tree`")
+        if not self.k or not self.tree:
+            raise ValueError(
+                f"proposal=tree, k={self.k}: give tree=[3,2,1] or the like, a width for each "
+                "depth, and a k of 1 or more"
+            )
+        if len(self.tree) != self.k:
+            raise ValueError(f"k={self.k}: tree={list(self.tree)} has depth {len(self.tree)}")
+        _ = tree(self.tree)  # its own checks
 
 
 def digest(spec: JobSpec, weights_digest: str) -> str:

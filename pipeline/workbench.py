@@ -10,13 +10,14 @@ import numpy as np
 import torch
 
 from pipeline.context import Context, Ints, open_texts
-from pipeline.decode import Method, Step, Texts, autoregressive, speculative
-from pipeline.drafts import Draft, Source, build
+from pipeline.decode import Method, Texts, autoregressive
+from pipeline.drafts import BRANCHING, Draft, Source, build
 from pipeline.model import CharTransformer
 from pipeline.sampling import Uniforms
 from pipeline.spec import JobSpec
 from pipeline.text import Vocabulary
-from pipeline.verify import Rule, find
+from pipeline.tree_decode import AnyMethod, AnyStep, TreeMethod, steps_of
+from pipeline.verify import Rule, TreeRule, find, find_tree
 from pipeline.weights import load_target
 
 
@@ -27,7 +28,7 @@ class Run:
     texts: Texts
     target: Context
     draft: Context | None
-    steps: Iterator[Step]
+    steps: Iterator[AnyStep]
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Workbench:
     vocabulary: Vocabulary
     target: CharTransformer
     draft: Draft
-    rule: Rule
+    rule: Rule | TreeRule
     prompt: Ints
     eos: int | None
 
@@ -46,17 +47,27 @@ class Workbench:
     def of(cls, spec: JobSpec, dtype: torch.dtype) -> Workbench:
         """Load what the job needs. ValueError, one sentence, for all that does not fit."""
         spec.validate()
-        rule = find(spec.verify)
+        rule = find(spec.verify) if spec.tree is None else find_tree(spec.verify)
         model, vocabulary, _ = load_target(spec.weights)
         prompt = _encode(vocabulary, "prompt", spec.prompt)
         eos = None if spec.eos is None else _end(vocabulary, spec.eos)
         read = len(prompt) + spec.tokens - 1  # the last token is emitted, and never read
         if read > model.cfg.context:
             raise ValueError(
-                f"a prompt of {len(prompt)} and tokens={spec.tokens} need {read} positions, and the "
-                f"target reads {model.cfg.context}: shorten either"
+                f"a prompt of {len(prompt)} and tokens={spec.tokens} need {read} positions, and "
+                f"the target reads {model.cfg.context}: shorten either"
             )
         draft = build(Source(model, vocabulary, spec.weights), spec.draft_options)
+        if draft.most is not None and spec.k > draft.most:
+            raise ValueError(
+                f"k={spec.k}: draft={spec.draft} proposes at most {draft.most} tokens a round, "
+                f"give a k of up to {draft.most}"
+            )
+        if spec.tree is not None and not draft.branches:
+            raise ValueError(
+                f"draft={spec.draft} proposes one continuation and never two: proposal=tree goes "
+                f"with drafts that give a distribution, {BRANCHING}"
+            )
         target = copy.deepcopy(model).double() if dtype == torch.float64 else model
         return cls(spec, vocabulary, target, draft, rule, prompt, eos)
 
@@ -78,9 +89,16 @@ class Workbench:
         tokens = self.spec.tokens if tokens is None else tokens
         texts, target = self._open(prompt, tokens, lanes)
         draft = self.draft.open(prompt[:-1], len(prompt) + tokens, lanes, self.target.dtype)
-        method = Method(self.spec.k, self.rule, self.spec.sampling)
-        steps = speculative(target, draft, texts, method, uniforms)
+        steps = steps_of(target, draft, texts, self.method, uniforms)
         return Run(texts, target, draft, steps)
+
+    @property
+    def method(self) -> AnyMethod:
+        """How the job decodes."""
+        spec = self.spec
+        if isinstance(self.rule, TreeRule):
+            return TreeMethod((spec.tree or ())[: spec.k], self.rule, spec.sampling)
+        return Method(spec.k, self.rule, spec.sampling, spec.k_auto or 0.0)
 
     def _open(self, prompt: Ints, tokens: int, lanes: int | None) -> tuple[Texts, Context]:
         texts = Texts(prompt, tokens, lanes or 1, self.eos)

@@ -26,7 +26,7 @@ def tiny(seed: int = 0, sharpness: float = 6.0) -> CharTransformer:
     model = CharTransformer(TINY).double().eval().requires_grad_(False)
     for weight in model.parameters():
         if weight.ndim == 2:
-            weight *= sharpness
+            weight.mul_(sharpness)
     return model
 
 
@@ -36,6 +36,7 @@ class Same:
 
     model: CharTransformer
     keeps: str = "a copy"
+    most: int | None = None
 
     def open(
         self, prompt: NDArray[np.int64], capacity: int, lanes: int | None, dtype: torch.dtype
@@ -69,6 +70,7 @@ def decode(
     sampling: Sampling | None = None,
     eos: int | None = None,
     lanes: int | None = None,
+    threshold: float = 0.0,
 ) -> tuple[Texts, list[Step], Context, Context | None]:
     """Decode to the end; `draft=None` is plain decoding."""
     ids = np.array(prompt, np.int64)
@@ -79,6 +81,6 @@ def decode(
     if draft is None:
         return texts, list(autoregressive(target, texts, sampling, uniforms)), target, None
     reader = draft.open(ids[:-1], len(ids) + tokens, lanes, model.dtype)  # type: ignore[attr-defined]
-    method = Method(k, find(rule), sampling)
+    method = Method(k, find(rule), sampling, threshold)
     steps = list(speculative(target, reader, texts, method, uniforms))
     return texts, steps, target, reader

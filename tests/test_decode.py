@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.models import TINY, VOCAB, decode, drafts, tiny
 
 from pipeline import counts
 from pipeline.context import open_texts
@@ -13,6 +12,7 @@ from pipeline.decode import Method, Texts, speculative
 from pipeline.drafts.bigram import BigramDraft
 from pipeline.sampling import Sampling, SeedBatch, Uniforms
 from pipeline.verify import RULES, find
+from tests.models import TINY, VOCAB, decode, drafts, tiny
 
 MODEL = tiny()
 DRAFTS = drafts(MODEL)

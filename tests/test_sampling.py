@@ -87,9 +87,7 @@ def test_an_address_gives_one_number_whatever_else_is_drawn() -> None:
     got = many.take("accept", lanes, np.array([5, 3]), 3)
     fresh = Uniforms(7, lanes=4)
     np.testing.assert_array_equal(fresh.take("accept", lanes[1:], np.array([3]), 2), got[1:, :2])
-    np.testing.assert_array_equal(
-        Uniforms(7).take("accept", lanes[1:], np.array([3]), 3), got[1:]
-    )
+    np.testing.assert_array_equal(Uniforms(7).take("accept", lanes[1:], np.array([3]), 3), got[1:])
 
 
 def test_addresses_that_differ_give_numbers_that_differ() -> None:

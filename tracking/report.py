@@ -46,6 +46,15 @@ class Report:
         return reference.sentence(self.findings)
 
     @property
+    def exactness(self) -> str:
+        """The Holm-corrected statement on the distribution checks, and who is near a tie."""
+        told = str(self.sweep.get("exactness") or "")
+        near = [r.name for r in self.records if r.tags.get("exactness") == "near-tie"]
+        if near:
+            told += f"{'; ' if told else ''}near-tie: {', '.join(near)}"
+        return told
+
+    @property
     def failures(self) -> list[JobRecord]:
         return [record for record in self.records if record.status in ("failed", "killed")]
 
@@ -56,12 +65,16 @@ class Report:
         return figures(self.rows)
 
     def print(self, console: Console) -> None:
-        """Table, conclusion, and each failure with the command that runs it again."""
+        """Table, conclusion, exactness, and each failure with the command that runs it again."""
         if any(row.tokens_per_pass is not None for row in self.rows):
             console.print(tables.as_rich(self.rows, width=console.width))
         for text in (self.sentence, self.reference):
             if text:
                 console.print(text, markup=False, highlight=False)
+        if self.exactness:
+            wrong = any(r.tags.get("exactness") == "REJECTED" for r in self.records)
+            style = "bold red" if wrong else None
+            console.print(self.exactness, style=style, markup=False, highlight=False)
         for told, commands in self._failures_by_cause().items():
             console.print(f"\n{told}", style="red", markup=False, highlight=False)
             for line in commands:
@@ -69,7 +82,8 @@ class Report:
 
     def markdown(self) -> str:
         """For MLflow's description of the sweep, and for a file."""
-        parts = [f"**{self.sentence}**", self.reference, tables.as_markdown(self.rows), _LEGEND]
+        parts = [f"**{self.sentence}**", self.reference, self.exactness]
+        parts += [tables.as_markdown(self.rows), _LEGEND]
         for told, commands in self._failures_by_cause().items():
             parts.append("\n".join([f"{told}", "", *(f"- `{line}`" for line in commands)]))
         about = [str(self.sweep[key]) for key in ("id", "description") if self.sweep.get(key)]
@@ -128,6 +142,7 @@ def _job(record: JobRecord) -> dict[str, Any]:
 
 _LEGEND = """\
 Acceptance, tokens per pass and passes are exact counts. `c` is the time of a drafted token over
-that of a target pass; *measured* the median of plain time over speculative time over all pairs of
-all seeds, *range* the smallest and the largest; the verdict is *ambiguous* where the range overlaps
-1 or what plain decoding gives against itself."""
+that of a target pass; *predicted* is tokens per pass / (1 + k c), and in full, with verification
+and loop counted in, tokens per pass / (v + k c + o); *measured* the median of plain time over
+speculative time over all pairs of all seeds, *range* the smallest and the largest. The verdict is
+*ambiguous* where the range overlaps 1 or what plain decoding gives against itself."""

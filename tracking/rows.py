@@ -10,7 +10,7 @@ from pipeline.records import JobRecord
 from tracking.verdict import Verdict, verdict
 
 _MAY_SPLIT = (
-    "k_auto target verify proposal temperature top_k top_p tokens prompt eos dtype "
+    "k_auto target verify proposal tree temperature top_k top_p tokens prompt eos dtype "
     "threads timing compile"
 ).split()
 """Parameters that, where they differ within a sweep, make rows of their own."""

@@ -13,8 +13,10 @@ from tracking.rows import Row
 _Cell = Callable[[Row], str]
 _SHORT = {
     "acceptance": "accept",
-    "tokens/pass": "tok/pass",
-    "predicted": "predict",
+    "tokens/pass": "t/pass",
+    "measured": "median",
+    "predicted, simple": "simple",
+    "predicted, full": "full",
 }  # 80 columns are enough
 _DATA = (
     "acceptance tokens_per_pass passes tokens c v o predicted_simple predicted measured low high "
@@ -40,16 +42,12 @@ _COLUMNS: tuple[tuple[str, _Cell], ...] = (
     ("tokens/pass", lambda row: _number(row.tokens_per_pass, ".2f")),
     ("passes", lambda row: _number(row.passes, ".1f")),
     ("c", lambda row: _number(row.c, ".3f")),
-    ("predicted", lambda row: _number(_predicted(row), ".2f")),
+    ("predicted, simple", lambda row: _number(row.predicted_simple, ".2f")),
+    ("predicted, full", lambda row: _number(row.predicted, ".2f")),
     ("measured", lambda row: _number(row.measured, ".2f")),
     ("range", _range),
     ("verdict", lambda row: row.verdict or "–"),
 )
-
-
-def _predicted(row: Row) -> float | None:
-    """By the full formula where all its terms were measured, else by the simple one."""
-    return row.predicted if row.predicted is not None else row.predicted_simple
 
 
 def columns(rows: Sequence[Row]) -> list[tuple[str, _Cell]]:

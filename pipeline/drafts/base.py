@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+import copy
+from functools import cached_property
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from pipeline.context import Context
 
@@ -17,6 +20,12 @@ class Draft(Protocol):
     keeps: str
     """The state it keeps beside the target's, in one sentence."""
 
+    most: int | None = None
+    """The most tokens that it can propose in one round; None for any number."""
+
+    branches: bool = True
+    """Whether its rows hold several tokens to choose from, so that a tree of them can branch."""
+
     def open(
         self, prompt: NDArray[np.int64], capacity: int, lanes: int | None, dtype: torch.dtype
     ) -> Context:
@@ -26,3 +35,20 @@ class Draft(Protocol):
     def weight_bytes(self) -> int:
         """Bytes of its weights as stored."""
         ...
+
+
+M = TypeVar("M", bound=nn.Module)
+
+
+class TwoTypes(Generic[M]):
+    """A module as it was given (float32, for clocks), and in float64 once counts ask for it."""
+
+    def __init__(self, given: M) -> None:
+        self.given = given
+
+    def of(self, dtype: torch.dtype) -> M:
+        return self._double if dtype == torch.float64 else self.given
+
+    @cached_property
+    def _double(self) -> M:
+        return copy.deepcopy(self.given).double()

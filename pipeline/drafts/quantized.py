@@ -10,11 +10,12 @@ import torch
 from numpy.typing import NDArray
 
 from pipeline.context import Context, open_texts
+from pipeline.drafts.base import Draft
 from pipeline.model import CharTransformer
 from pipeline.quantize import rounded_copy
 
 
-class QuantizedDraft:
+class QuantizedDraft(Draft):
     """The target rounded to `bits` bits. Nearly the target, and as slow as the target."""
 
     keeps = "a rounded copy of the target's weights and a KV cache of its own"

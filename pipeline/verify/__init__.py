@@ -1,7 +1,7 @@
 """Verification rules: given target and draft rows, which drafted tokens stay, and what follows.
 
-`RULES` holds one instance a rule, for B rounds at once; `verify` is the form for one round, with
-its input checked.
+`RULES` holds one instance a rule for chains, `TREE_RULES` for trees, for B rounds at once;
+`verify` is the form for one round of a chain, with its input checked.
 """
 
 from __future__ import annotations
@@ -13,19 +13,41 @@ from numpy.typing import ArrayLike, NDArray
 
 from pipeline.verify.block import Block
 from pipeline.verify.match import Match
+from pipeline.verify.match_tree import MatchTree
 from pipeline.verify.rule import Array, Rule
+from pipeline.verify.sequoia import Sequoia
+from pipeline.verify.specinfer import SpecInfer
 from pipeline.verify.token import Token
+from pipeline.verify.traversal import Traversal
+from pipeline.verify.tree_rule import TreeRule
 
-__all__ = ["RULES", "Rule", "find", "verify"]
+__all__ = ["RULES", "TREE_RULES", "Rule", "TreeRule", "find", "find_tree", "verify"]
 
 RULES: dict[str, Rule] = {rule.name: rule for rule in (Token(), Block(), Match())}
+TREE_RULES: dict[str, TreeRule] = {
+    rule.name: rule for rule in (SpecInfer(), Sequoia(), Traversal(), MatchTree())
+}
 
 
 def find(name: str) -> Rule:
-    """The rule of that name; ValueError naming those that exist."""
+    """The rule for chains of that name; ValueError naming those that exist."""
     if name not in RULES:
-        raise ValueError(f"verify={name}: no such rule; choose one of {', '.join(RULES)}")
+        raise ValueError(_unfit(name, "chain"))
     return RULES[name]
+
+
+def find_tree(name: str) -> TreeRule:
+    """The rule for trees of that name; ValueError naming those that exist."""
+    if name not in TREE_RULES:
+        raise ValueError(_unfit(name, "tree"))
+    return TREE_RULES[name]
+
+
+def _unfit(name: str, proposal: str) -> str:
+    return (
+        f"verify={name}: no such rule for proposal={proposal}; "
+        f"proposal=chain goes with {', '.join(RULES)}, proposal=tree with {', '.join(TREE_RULES)}"
+    )
 
 
 def verify(

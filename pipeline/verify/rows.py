@@ -18,12 +18,17 @@ def odds(p: Array, q: Array, drafted: Array) -> tuple[Array, Array]:
     """
     lanes, places = np.arange(len(drafted))[:, None], np.arange(drafted.shape[1])
     under_q = q[lanes, places, drafted]
-    if not under_q.all():
+    check_odds(bool(under_q.all()))
+    return p[lanes, places, drafted], under_q
+
+
+def check_odds(all_possible: bool) -> None:
+    """ValueError unless every drafted token can be drawn from its row of q."""
+    if not all_possible:
         raise ValueError(
             "a drafted token has probability 0 in its row of q: "
             "hand over the very rows the draft was sampled from"
         )
-    return p[lanes, places, drafted], under_q
 
 
 def leading(passed: Array) -> Array:
@@ -51,13 +56,15 @@ def residual(p: Array, q: Array, accepted: Array, scale: Array | None = None) ->
 
 def draw(rows: Array, u: Array) -> Array:
     """Ids `(B,)` by inverse CDF of weights `rows (B, V)` at `u (B,)`; never one of weight zero."""
+    if len(rows) == 1:
+        edges = rows[0].cumsum()
+        last = edges[-1]
+        at = u[0] * last
+        # the same as below: what rounds up to the total is the last id that weighs anything
+        return np.array([edges.searchsorted(min(at, last), side="left" if at >= last else "right")])
     cdf = rows.cumsum(axis=-1)
     total = cdf[:, -1]
     level = u * total  # may round up to the total: the last id that weighs anything is the answer
-    if len(rows) == 1:
-        edges = cdf[0]
-        at, last = edges.searchsorted(level[0], side="right"), edges.searchsorted(total[0])
-        return np.array([min(at, last)])
     ids: Array = ((cdf <= level[:, None]) & (cdf < total[:, None])).sum(axis=-1)
     return ids
 

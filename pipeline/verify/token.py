@@ -7,9 +7,11 @@ accepted draw from p_{k+1}.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from pipeline.verify.rows import draw, edge_gap, leading, odds, residual
+from pipeline.verify.rows import check_odds, draw, edge_gap, leading, odds, residual
 from pipeline.verify.rule import Array, Rule
 
 
@@ -22,6 +24,8 @@ class Token(Rule):
     ) -> tuple[Array, Array]:
         if not drafted.shape[1]:
             return np.zeros(len(p), np.int64), draw(p[:, 0], u_next)
+        if len(p) == 1:
+            return _alone(p[0], q[0], drafted[0].tolist(), u[0].tolist(), u_next)
         under_p, under_q = odds(p, q, drafted)
         accepted = leading(u * under_q < under_p)
         return accepted, draw(residual(p, q, accepted), u_next)
@@ -41,3 +45,21 @@ class Token(Rule):
         gaps = np.where(tested, abs(u - under_p / under_q), 1).min(axis=1, initial=1)
         margin: Array = np.minimum(gaps, edge_gap(residual(p, q, accepted), u_next))
         return margin
+
+
+def _alone(
+    p: Array, q: Array, drafted: list[int], u: list[Any], u_next: Array
+) -> tuple[Array, Array]:
+    """One round, `p (k+1, V)`: the same arithmetic without arrays of one, for timed halves."""
+    under_q = [q.item(i, token) for i, token in enumerate(drafted)]
+    check_odds(all(under_q))
+    accepted = 0
+    for i, token in enumerate(drafted):
+        if u[i] * under_q[i] >= p.item(i, token):
+            break
+        accepted += 1
+    row = p[accepted]
+    if accepted < len(drafted):
+        left = np.maximum(row - q[accepted], 0)
+        row = left if np.logical_or.reduce(left) else row
+    return np.array([accepted]), draw(row[None], u_next)
