@@ -23,7 +23,7 @@ JOBS := $(if $(N_JOBS),n_jobs=$(N_JOBS))
 .PHONY: help setup sweep sweep-quick dry-run resume ui test lint train check-distribution same-text clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | while IFS=@ read -r a b; do printf '%-20s %s\n' "$$a" "$$b"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | while IFS=@ read -r a b; do printf '%-24s %s\n' "$$a" "$$b"; done
 	@echo
 	@echo '  ARGS="draft=int8 k=1,2" adds settings to sweep, dry-run and the like; N_JOBS=2 sets the workers;'
 	@echo '  PYTHON=/path/to/python and TORCH=torch==2.13.0 choose what .venv is made of.'

@@ -108,6 +108,8 @@ def compose(arguments: Sequence[str]) -> list[Composed]:
                 raise
             raise ValueError(explain(error, arguments)) from error
     if not jobs:
+        if "--multirun" in line:
+            raise ValueError("the grid is empty: a setting such as k=range(0,0) names no value")
         raise SystemExit(0)
     return jobs
 

@@ -78,6 +78,7 @@ def to_spec(config: Mapping[str, Any]) -> JobSpec:
         raise ValueError(
             f"the configuration has no {lacking[0]}: leave the one of conf/config.yaml in"
         )
+    _check_keys(config)
     draft, timing = dict(config["draft"]), config["timing"]
     target = dict(config["target"])
     if target["weights"] != "shipped":  # a folder, wherever the job will be run or run again
@@ -100,6 +101,17 @@ def to_spec(config: Mapping[str, Any]) -> JobSpec:
     )
     spec.validate()
     return spec
+
+
+def _check_keys(config: Mapping[str, Any]) -> None:
+    """Hydra lets +KEY=VALUE add what nothing reads."""
+    groups = {"": Root, "sampling": SamplingConfig, "target": TargetConfig, "timing": TimingConfig}
+    for group, schema in groups.items():
+        known = [entry.name for entry in fields(schema)]
+        for key in config[group] if group else config:
+            if key not in known:
+                name = f"{group}.{key}" if group else key
+                raise ValueError(f"there is no key {name}: the keys are {', '.join(known)}")
 
 
 def warnings_for(spec: JobSpec) -> list[str]:

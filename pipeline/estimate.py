@@ -26,23 +26,24 @@ def estimate_s(jobs: Sequence[JobSpec], count: Run, halves: Run) -> tuple[float,
     first = next(iter(kinds.values()))
     decode_s = _seconds(count, replace(first, draws=FEW))  # loading and decoding, hardly a draw
     load_s = _seconds(count, replace(first, draws=FEW, tokens=1))
+    open_s = _seconds(halves, replace(first, tokens=1))
     tried = {}
     for kind, job in list(kinds.items())[:TRIALS]:
         draws_s = _seconds(count, replace(job, draws=SOME, tokens=1)) - load_s
         short = replace(job, tokens=min(TOKENS, job.tokens))
-        tried[kind] = max(0.0, draws_s), _seconds(halves, short) / short.tokens
+        tried[kind] = max(0.0, draws_s), max(0.0, _seconds(halves, short) - open_s) / short.tokens
     usual = tuple(sum(column) / len(tried) for column in zip(*tried.values(), strict=True))
     count_s = clock_s = 0.0
     for job in jobs:
         draws_s, token_s = tried.get(_kind(job), usual)
         count_s += decode_s + draws_s * (job.draws / SOME) ** SHARING
         if job.timing != "skip":
-            clock_s += load_s + token_s * job.tokens * (job.pairs + 1)  # one for warm-up and costs
+            clock_s += open_s + token_s * job.tokens * (job.pairs + 1.5)  # warm-up and costs
     return count_s, clock_s
 
 
 def _kind(job: JobSpec) -> tuple[object, ...]:
-    return job.draft, job.k, job.verify, job.proposal
+    return job.draft, job.k, job.verify, job.proposal, job.tree
 
 
 def _seconds(run: Run, job: JobSpec) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from pipeline import costs, counts, distribution, estimate, pairs, spec, ties
-from pipeline.clocks import Timed
+from pipeline.clocks import Decode, Timed
 from pipeline.context import open_texts
 from pipeline.drafts import parts_of
 from pipeline.records import JobRecord, Round, Trace
@@ -81,10 +81,15 @@ def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord
     """The timed side, added to what was counted. `null` is the baseline against itself."""
     started_s = time.time()
     bench, timed = _timed(job)
-    measured = pairs.measure(timed.baseline, timed.speculative, _plan(job))
+    opened: list[Decode] = []  # one a pair, the last of them kept to see what it wrote
+
+    def speculative() -> Decode:
+        opened[:] = [timed.speculative()]
+        return opened[0]
+
+    measured = pairs.measure(timed.baseline, speculative, _plan(job))
     found = pairs.statistics(measured.pairs)
-    side = timed.speculative()
-    side.advance(job.tokens)
+    side = opened[0]
     emitted = bench.vocabulary.decode(side.emitted())
     rounds = _rounds(counted)
     text = np.array(bench.vocabulary.encode(counted.text))
@@ -179,7 +184,8 @@ def _params(job: JobSpec) -> dict[str, Any]:
     if job.tree is not None:
         data["tree"] = str(list(job.tree)).replace(" ", "")
     extra = {f"draft.{name}": v for name, v in options.items() if name not in ("name", "kind")}
-    return {**{name: value for name, value in data.items() if value is not None}, **extra}
+    said = {name: value for name, value in data.items() if value is not None}
+    return {**said, "top_k": job.top_k, **extra}
 
 
 def _memory(bench: Workbench, run: Run, trace: Trace) -> dict[str, float]:

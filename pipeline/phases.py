@@ -78,6 +78,7 @@ def clock(sweep: Sweep) -> None:
             for key, outcome in outcomes:
                 if key == NULL:
                     _take_null(sweep, outcome)
+                    begun_s = time.monotonic()  # the worker is up: from here on jobs are timed
                 else:
                     phase.done(*sweep.take(key, outcome, meter.stop()))
                     sweep.timed_s += _timed_s(sweep.records[key])

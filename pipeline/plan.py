@@ -6,9 +6,11 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -60,6 +62,7 @@ class Job:
         data["target"] = data.pop("weights")
         data["dtype"] = "float64/float32"
         known = {name: value for name, value in data.items() if value is not None}
+        known["top_k"] = self.spec.top_k
         return known | {name: v for name, v in options.items() if name != "draft.kind"}
 
 
@@ -142,8 +145,15 @@ def make_plan(
 def command(arguments: Sequence[str]) -> str:
     """A command line that a shell of this system reads back as it was; passwords are left out."""
     shown = [text for text in arguments if not _PASSWORD.search(text)]
-    words = ["python", "-m", "pipeline.sweep", *shown]
+    words = [_python(), "-m", "pipeline.sweep", *shown]
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+
+
+def _python() -> str:
+    """This Python as a reader in this folder calls it: the project's own needs no activation."""
+    with suppress(ValueError):
+        return Path(sys.executable).relative_to(Path.cwd()).as_posix()
+    return "python"
 
 
 def git_tags(folder: Path) -> dict[str, str]:

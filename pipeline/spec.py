@@ -99,8 +99,10 @@ class JobSpec:
                 f"k_auto.threshold={self.k_auto}, k_auto.most={self.k}: give a probability above 0 "
                 "and a length of 1 or more"
             )
-        if self.seed < 0:
-            raise ValueError(f"seed={self.seed}: give a whole number, 0 or more")
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"seed={self.seed}: give a whole number, 0 or more, below 2^63")
+        if self.compile:
+            raise ValueError("target.compile=true: compiling is not there yet, leave it false")
         if self.tokens < 1:
             raise ValueError(f"tokens={self.tokens}: give 1 or more characters to emit")
         if not self.prompt:

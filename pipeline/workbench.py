@@ -105,6 +105,14 @@ class Workbench:
         return texts, open_texts(self.target, prompt[:-1], len(prompt) + tokens, lanes)
 
 
+def tokens_per_pass(job: JobSpec) -> float:
+    """Of the job's own text: emitted over target passes, in float64, and nothing else measured."""
+    torch.set_num_threads(1)
+    run = Workbench.of(job, torch.float64).speculative(Uniforms(job.seed))
+    passes = sum(1 for _ in run.steps)
+    return len(run.texts.emitted()) / passes
+
+
 def _encode(vocabulary: Vocabulary, name: str, text: str) -> Ints:
     try:
         return np.asarray(vocabulary.encode(text))

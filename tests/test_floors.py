@@ -24,7 +24,7 @@ FLOORS = {
     3: "spec workbench distribution ties estimate job",
     # the sweep over jobs
     4: "config compose explain plan store lock stop pool progress journal phases run ending sweep"
-    " resume check_distribution same_text",
+    " resume check_distribution same_text rule_gains",
 }
 FLOOR = {name: floor for floor, names in FLOORS.items() for name in names.split()}
 HEAVY = {

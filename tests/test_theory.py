@@ -21,6 +21,7 @@ def test_worked_example_of_the_reference() -> None:
 
 def test_figures_of_the_measured_table() -> None:
     assert round(theory.speedup(5.88, 8, 1.059), 2) == 0.62
+    assert round(theory.speedup(3.77, 8, 1.034), 2) == 0.41
     assert round(theory.speedup(1.39, 4, 0.004), 2) == 1.37
 
 

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from tests.records_factory import make_failed, make_record, make_sweep
-from tracking.drawing import COLOURS, spread
+from tracking.drawing import COLOURS, MARKERS, spread
 from tracking.figures import figures
 from tracking.rows import rows
 
@@ -52,7 +52,14 @@ def test_each_draft_is_named_at_its_line(drawn: dict[str, Figure]) -> None:
 def test_one_is_marked_and_so_is_the_noise(drawn: dict[str, Figure]) -> None:
     (axes,) = drawn["speedup"].axes
     assert [1.0, 1.0] in [np.asarray(line.get_ydata()).tolist() for line in axes.lines]
-    assert any("against itself" in text.get_text() for text in axes.texts)
+    assert axes.texts[-1].get_text() == "noise: plain decoding against itself 0.96-1.05"
+
+
+def test_a_prediction_panels_labels_hide_no_marker(drawn: dict[str, Figure]) -> None:
+    for axes in drawn["prediction"].axes:
+        markers = [line.get_zorder() for line in axes.lines if line.get_marker() in MARKERS]
+        assert markers and max(text.get_zorder() for text in axes.texts) < min(markers)
+        assert not any(text.get_path_effects() for text in axes.texts)
 
 
 def test_only_what_was_measured_is_drawn() -> None:

@@ -47,6 +47,25 @@ def test_a_sweep_reads_back_through_mlflows_api_as_it_was_logged(tmp_path: Path)
     assert "| int8&nbsp;&nbsp; | 4&nbsp;&nbsp; |" in parent.data.tags["mlflow.note.content"]
 
 
+def test_the_parent_has_the_grid_as_parameters_and_keeps_those_it_has(tmp_path: Path) -> None:
+    recorder = sweep_in(tmp_path)
+    records = make_sweep(("int8", "bigram"), (1, 4), (0,))
+    for command in ("python -m pipeline.sweep", "another"):
+        report = recorder.report(records, {"id": "s1", "command": command, "workers": 2, "jobs": 4})
+        recorder.close_sweep("FINISHED", {}, report.markdown(), report.summary(), {})
+    found = recorder.open().client.search_runs(
+        [recorder.open().experiment_id], "tags.`run.kind` = 'sweep'"
+    )
+    assert found[0].data.params == {
+        "command": "python -m pipeline.sweep",
+        "drafts": "int8, bigram",
+        "k": "1, 4",
+        "seeds": "0",
+        "jobs": "4",
+        "workers": "2",
+    }
+
+
 def test_rounds_pieces_record_and_figures_are_artifacts(tmp_path: Path) -> None:
     recorder = sweep_in(tmp_path)
     record = make_record()

@@ -95,7 +95,7 @@ def test_on_a_chain_the_descents_do_what_token_does(name: str) -> None:
 
 def test_traversal_accepts_no_less_than_sequoia_and_sequoia_no_less_than_specinfer() -> None:
     gains = []
-    for widths, seeds in {(2, 1): 16, (2, 2): 3, (3, 1): 3}.items():
+    for widths, seeds in {(2, 1): 16, (2, 2): 2, (3, 1): 2}.items():
         for seed in range(seeds):
             case = case_of(widths, 100 + seed, least=seed % 2)
             low, middle, high = (

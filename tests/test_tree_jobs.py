@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from rich.console import Console
 
-from pipeline import costs, job, pairs
+from pipeline import costs, job, pairs, rule_gains
 from pipeline.clocks import Timed
 from pipeline.compose import CONF, compose
 from pipeline.config import to_spec
 from pipeline.context import Ints
 from pipeline.drafts import BRANCHING
+from pipeline.progress import Show
 from pipeline.records import JobRecord, Round
 from pipeline.sampling import Uniforms
 from pipeline.spec import JobSpec
@@ -184,3 +188,19 @@ def test_on_a_machine_without_noise_the_full_formula_holds_for_trees() -> None:
     got = costs.measure(timed, emitted, rounds, clock=machine.clock().wall)
     predicted = got.predicted(90 / len(rounds))
     assert predicted == pytest.approx(pairs.statistics(found.pairs).median, rel=0.01)
+
+
+def test_gains_of_the_better_rules_are_told_in_percent_with_their_error() -> None:
+    out = io.StringIO()
+    line = ["draft=bigram", "k=2", "tree=[2,2]", "seed=0,1,2", "tokens=30"]
+    assert rule_gains.main(line, Show(Console(file=out, highlight=False, width=200))) == 0
+    title, *lines = out.getvalue().splitlines()
+    assert title == "bigram k=2 tree=[2,2]: 3 seeds, 30 characters each"
+    assert [told.split()[0] for told in lines] == ["token", "block", *list(TREE_RULES)[:3]]
+    assert re.search(r"\d\.\d\d tokens a pass  [+-]\d+\.\d ± \d+\.\d% over specinfer", lines[3])
+    assert lines[4].endswith("% over block")
+
+
+def test_gains_that_cannot_be_measured_are_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert rule_gains.main(["draft=ngram", "seed=0"]) == 2
+    assert capsys.readouterr().err.startswith("specsweep: draft=ngram proposes one continuation")

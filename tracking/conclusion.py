@@ -19,26 +19,27 @@ def conclusion(rows: Sequence[Row]) -> str:
         told = f"{saver.name} {_saves(saver)}; nothing was timed, so which is fastest is open"
     else:
         best = max(timed, key=lambda row: row.measured or 0.0)
-        told = _fastest(best, timed)
+        told = _fastest(best, timed, _because(best) if best is saver else "")
         if best is not saver:
             told += f"; {saver.name} {_saves(saver)}, and {_speed(saver)}"
         elif len(drafting) > 1:
-            told += f"; it also {_saves(saver)}{_because(saver)}"
-        else:
-            told += _because(saver)
+            told += f"; it also {_saves(saver)}"
     return f"{told}.{_missing(rows)}"
 
 
-def _fastest(best: Row, timed: Sequence[Row]) -> str:
+def _fastest(best: Row, timed: Sequence[Row], why: str) -> str:
+    """`why` stands next to the speed, which is what it explains."""
     if len(timed) == 1:
-        return f"{best.name} is {_against_plain(best)} here, at {ratio(best)}"
+        return f"{best.name} is {_against_plain(best)} here, at {ratio(best)}{why}"
     if best.verdict == "faster":
-        return f"{best.name} is fastest here at {ratio(best)}{_rivals(best, timed)}"
+        rivals = _rivals(best, timed)
+        link = ("; it is " if why else ", ") if rivals else ""
+        return f"{best.name} is fastest here at {ratio(best)}{why}{link}{rivals}"
     if best.verdict == "slower":
         told = "Every draft is slower than plain decoding here"
     else:
         told = "No draft is clearly faster than plain decoding here"
-    return f"{told}: the best, {best.name}, runs at {ratio(best)}"
+    return f"{told}: the best, {best.name}, runs at {ratio(best)}{why}"
 
 
 def _against_plain(row: Row) -> str:
@@ -54,7 +55,7 @@ def _rivals(best: Row, timed: Sequence[Row]) -> str:
     if not names:
         return ""
     told = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-    return f", not told apart from {told}"
+    return f"not told apart from {told}"
 
 
 def _saves(row: Row) -> str:

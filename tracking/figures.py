@@ -23,7 +23,7 @@ from tracking.drawing import (
     place_of,
     spread,
 )
-from tracking.rows import Row
+from tracking.rows import Row, noise
 
 
 def figures(rows: Sequence[Row]) -> dict[str, Figure]:
@@ -45,12 +45,12 @@ def acceptance(rows: Sequence[Row]) -> Figure:
     left, right = figure.subplots(1, 2)
     draw(left, rows, lambda row: row.acceptance, lambda row: row.seeds_acceptance)
     left.set_ylim(0.0, 1.04)
-    describe(left, "Drafted tokens accepted", "acceptance rate")
+    describe(left, "Drafted tokens accepted (dots: seeds)", "acceptance rate")
     label(left, rows, lambda row: row.acceptance)
     draw(right, rows, lambda row: row.tokens_per_pass, lambda row: row.seeds_tokens_per_pass)
     right.set_ylim(0.0, 1.08 * right.get_ylim()[1])
     right.axhline(1.0, color=GREY, linewidth=1.0, linestyle=":", zorder=1)
-    describe(right, "Yield of a target pass", "tokens per pass (plain: 1)")
+    describe(right, "Yield of a target pass (dots: seeds)", "tokens per pass (plain: 1)")
     label(right, rows, lambda row: row.tokens_per_pass)
     return figure
 
@@ -69,7 +69,6 @@ def speedup(rows: Sequence[Row]) -> Figure:
     draw(axes, rows, lambda row: row.measured, lambda row: ())
     tops = [row.high or 0.0 for row in rows] + [row.null_high or 0.0 for row in rows]
     axes.set_ylim(0.0, 1.06 * max(1.0, *tops))
-    _noise(axes, rows)
     axes.axhline(1.0, color="black", linewidth=1.2, zorder=1)
     describe(
         axes,
@@ -77,6 +76,7 @@ def speedup(rows: Sequence[Row]) -> Figure:
         "plain time / speculative time",
     )
     label(axes, rows, lambda row: row.measured)
+    _noise(axes, rows)
     return figure
 
 
@@ -111,7 +111,13 @@ def _panel(axes: Axes, line: Line) -> None:
     axes.plot(limits, limits, color=GREY, linewidth=1.0, linestyle="--", zorder=1)
     for _, x, y, low, high in points:
         axes.errorbar(
-            x, y, [[y - low], [high - y]], color=line.colour, marker=line.marker, capsize=3
+            x,
+            y,
+            [[y - low], [high - y]],
+            color=line.colour,
+            marker=line.marker,
+            capsize=3,
+            zorder=3,
         )
     heights = spread([y for _, _, y, _, _ in points], 0.085 * (limits[1] - limits[0]))
     for (k, x, *_), height in zip(points, heights, strict=True):
@@ -122,7 +128,7 @@ def _panel(axes: Axes, line: Line) -> None:
             textcoords="offset points",
             fontsize=SMALL,
             va="center",
-            path_effects=HALO,
+            zorder=1.5,  # a label must not hide a neighbour's marker
         )
     axes.set_title(line.name, color=line.colour, fontsize=TEXT, fontweight="bold")
     axes.set(xlim=limits, ylim=limits, aspect="equal")
@@ -146,17 +152,19 @@ def _predicted(row: Row) -> float | None:
 
 def _noise(axes: Axes, rows: Sequence[Row]) -> None:
     """What plain decoding gives against itself: ratios in here mean nothing."""
-    low = min((row.null_low for row in rows if row.null_low is not None), default=None)
-    high = max((row.null_high for row in rows if row.null_high is not None), default=None)
-    if low is None or high is None:
+    bounds = noise(rows)
+    if bounds is None:
         return
+    low, high = bounds
     axes.axhspan(low, high, color="black", alpha=0.10, linewidth=0, zorder=0)
     axes.annotate(
-        "noise: plain decoding against itself",
-        (0.0, high),
+        f"noise: plain decoding against itself {low:.2f}-{high:.2f}",
+        (1.0, high),
         xycoords=("axes fraction", "data"),
-        xytext=(4, 3),
+        xytext=(-4, 3),
         textcoords="offset points",
+        ha="right",
+        zorder=6,
         color=GREY,
         fontsize=SMALL,
         path_effects=HALO,

@@ -36,10 +36,10 @@ class Tag:
 
 
 SECTIONS: dict[str, tuple[MetricSide, str]] = {
+    "time": ("clocks", "baseline time over speculative time, pair by pair"),
     "count": ("counts", "what was drafted, accepted and emitted, to the last token"),
     "dist": ("counts", "whether the text still has the target's distribution"),
     "memory": ("counts", "what each model keeps"),
-    "time": ("clocks", "baseline time over speculative time, pair by pair"),
     "cost": ("clocks", "what the parts of a round cost, and the speedup they predict"),
     "null": ("clocks", "the baseline against itself: what this machine's noise alone gives"),
     "load": ("clocks", "how busy the machine was meanwhile"),
@@ -154,6 +154,16 @@ PARAMS: dict[str, str] = {
     "compile": "target compiled",
 }
 """Parameters of a job. A draft's own options are called `draft.OPTION`."""
+
+SWEEP_PARAMS: dict[str, str] = {
+    "command": "what was typed to begin the sweep",
+    "drafts": "all drafts of the grid",
+    "k": "all tokens drafted in a round",
+    "seeds": "all seeds",
+    "jobs": "how many jobs the grid has",
+    "workers": "processes that counted",
+}
+"""Parameters of a sweep, on its parent run."""
 
 _TAGS = (
     Tag("counts.digest", "counts", "SHA-256 over emitted tokens and accepted counts"),

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -81,6 +82,7 @@ def _points(record: JobRecord) -> list[Point]:
     every += [
         (name, step, value) for name, points in record.series.items() for step, value in points
     ]
+    sections = list(names.SECTIONS)
     return [
         Point(
             name,
@@ -88,7 +90,7 @@ def _points(record: JobRecord) -> list[Point]:
             int(1000 * (record.started_s if _is_count(name) else record.finished_s)),
             step,
         )
-        for name, step, value in every
+        for name, step, value in sorted(every, key=lambda p: sections.index(p[0].partition("/")[0]))
     ]
 
 
@@ -108,6 +110,18 @@ def _files(record: JobRecord) -> dict[str, str]:
         files["error.txt"] = f"{record.error.type}: {record.error.message}\n\n"
         files["error.txt"] += record.error.traceback
     return files
+
+
+def sweep_params(summary: Mapping[str, Any]) -> dict[str, str]:
+    """The parent run's parameters, as far as a sweep's summary tells them."""
+    sweep, jobs = summary.get("sweep") or {}, summary.get("jobs") or []
+    told: dict[str, Any] = {key: sweep.get(key) for key in ("command", "jobs", "workers")}
+    for name, key in (("drafts", "draft"), ("k", "k"), ("seeds", "seed")):
+        values = dict.fromkeys(job[key] for job in jobs if job.get(key) is not None)
+        told[name] = ", ".join(str(value) for value in values)
+    params = {name: shorten(as_text(value)) for name, value in told.items() if value}
+    names.check_names("parameter", params, names.SWEEP_PARAMS)
+    return params
 
 
 def as_csv(rows: list[dict[str, Any]]) -> str:

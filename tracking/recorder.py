@@ -21,7 +21,16 @@ from tracking.load import Meter
 from tracking.location import Location, locate
 from tracking.machine import describe
 from tracking.notes import LONGEST_NOTE, experiment_note, for_page
-from tracking.payload import Payload, Point, RunStatus, as_csv, as_text, payload, shorten
+from tracking.payload import (
+    Payload,
+    Point,
+    RunStatus,
+    as_csv,
+    as_text,
+    payload,
+    shorten,
+    sweep_params,
+)
 from tracking.report import Report
 from tracking.runs import NOTE_TAG, Child, SweepRuns, run_page
 from tracking.store import Store, open_store, wait_for_lock
@@ -178,7 +187,9 @@ class Recorder:
         summary: Mapping[str, Any],
         figures: Mapping[str, Figure | Path],
     ) -> None:
-        """The parent's metrics, description and artifacts; jobs still RUNNING become KILLED.
+        """The parent's metrics, parameters, description and artifacts.
+
+        Jobs still RUNNING become KILLED.
 
         `figures` maps a name, "speedup", to a figure or to the file of one.
         """
@@ -195,7 +206,7 @@ class Recorder:
             files.update(_image(name, figure))
         with self._writing() as (_, runs):
             note = {NOTE_TAG: for_page(table_markdown)[:LONGEST_NOTE]}
-            runs.log(runs.parent_id, points, tags=note)
+            runs.log(runs.parent_id, points, runs.new_params(sweep_params(summary)), note)
             runs.log_files(runs.parent_id, files)
             runs.finish(status, now_ms)
 

@@ -14,10 +14,12 @@ from pipeline.records import JobRecord
 from tracking import reference, tables
 from tracking.conclusion import conclusion
 from tracking.notes import command
-from tracking.rows import Row, rows
+from tracking.rows import Row, noise, rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_SHARE = "load/others_share"
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,34 @@ class Report:
         return reference.sentence(self.findings)
 
     @property
+    def noise(self) -> str:
+        """What plain decoding gives against itself; empty where nothing was timed."""
+        if all(row.measured is None for row in self.rows):
+            return ""
+        null = self.sweep.get("null") or {}
+        ends = [null[f"null/ratio_{end}"] for end in ("min", "max") if f"null/ratio_{end}" in null]
+        bounds = noise(self.rows) or ((min(1.0, *ends), max(1.0, *ends)) if ends else None)
+        if bounds is None:
+            return ""
+        told = f"{bounds[0]:.2f}-{bounds[1]:.2f}"
+        return f"Noise: plain decoding against itself {told}; a verdict has to clear it."
+
+    @property
+    def load(self) -> str:
+        """A warning where other programs used the machine meanwhile; else empty."""
+        known = [record for record in self.records if "load.state" in record.tags]
+        busy = [record for record in known if record.tags["load.state"] == "busy"]
+        if not busy:
+            return ""
+        shares = [r.metrics[_SHARE] for r in busy if _SHARE in r.metrics]
+        most = f" (other programs took up to {max(shares):.0%} of it)" if shares else ""
+        of = f"{len(busy)} of {len(known)} jobs {'was' if len(busy) == 1 else 'were'}"
+        return (
+            f"{of} timed on a busy machine{most}: the ranges say so; "
+            "run again idle for narrower ones."
+        )
+
+    @property
     def exactness(self) -> str:
         """The Holm-corrected statement on the distribution checks, and who is near a tie."""
         told = str(self.sweep.get("exactness") or "")
@@ -68,7 +98,7 @@ class Report:
         """Table, conclusion, exactness, and each failure with the command that runs it again."""
         if any(row.tokens_per_pass is not None for row in self.rows):
             console.print(tables.as_rich(self.rows, width=console.width))
-        for text in (self.sentence, self.reference):
+        for text in (self.noise, self.load, self.sentence, self.reference):
             if text:
                 console.print(text, markup=False, highlight=False)
         if self.exactness:
@@ -83,7 +113,7 @@ class Report:
     def markdown(self) -> str:
         """For MLflow's description of the sweep, and for a file."""
         parts = [f"**{self.sentence}**", self.reference, self.exactness]
-        parts += [tables.as_markdown(self.rows), _LEGEND]
+        parts += [tables.as_markdown(self.rows), self.noise, self.load, _LEGEND]
         for told, commands in self._failures_by_cause().items():
             parts.append("\n".join([f"{told}", "", *(f"- `{line}`" for line in commands)]))
         about = [str(self.sweep[key]) for key in ("id", "description") if self.sweep.get(key)]
@@ -141,8 +171,8 @@ def _job(record: JobRecord) -> dict[str, Any]:
 
 
 _LEGEND = """\
-Acceptance, tokens per pass and passes are exact counts. `c` is the time of a drafted token over
-that of a target pass; *predicted* is tokens per pass / (1 + k c), and in full, with verification
-and loop counted in, tokens per pass / (v + k c + o); *measured* the median of plain time over
-speculative time over all pairs of all seeds, *range* the smallest and the largest. The verdict is
-*ambiguous* where the range overlaps 1 or what plain decoding gives against itself."""
+*accept* (acceptance), *t/pass* (tokens per pass) and *passes* are exact counts. *c* is the time of
+a drafted token over that of a target pass. Two predicted speedups: *simple* is t/pass / (1 + k c),
+*full*, with verification and loop counted in, t/pass / (v + k c + o). Measured: *median* of plain
+time over speculative time over all pairs of all seeds, *range* the smallest and the largest. The
+verdict is *ambiguous* where the range overlaps 1 or what plain decoding gives against itself."""

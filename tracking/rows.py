@@ -82,6 +82,12 @@ def rows(records: Iterable[JobRecord]) -> list[Row]:
     ]
 
 
+def noise(rows: Iterable[Row]) -> tuple[float, float] | None:
+    """Ratios that a verdict has to clear: the baseline's against itself, and 1 in any case."""
+    ends = [end for row in rows for end in (row.null_low, row.null_high) if end is not None]
+    return (min(1.0, *ends), max(1.0, *ends)) if ends else None
+
+
 def _options_that_vary(records: list[JobRecord]) -> list[str]:
     """A draft's own options, `draft.bits`, that differ between jobs of one draft."""
     seen: dict[tuple[str, str], set[str]] = {}

@@ -82,6 +82,11 @@ class SweepRuns:
         self.children[digest] = Child(run.info.run_id, "RUNNING", started_ms)
         return self.children[digest]
 
+    def new_params(self, params: Mapping[str, str]) -> dict[str, str]:
+        """Those that the parent does not have yet: MLflow refuses to change one."""
+        there = self._client.get_run(self.parent_id).data.params
+        return {name: value for name, value in params.items() if name not in there}
+
     def drop_child(self, digest: str) -> None:
         """Moves a job's run to MLflow's bin."""
         self._client.delete_run(self.children[digest].run_id)

@@ -96,10 +96,20 @@ def _one_at_a_time(location: Location) -> Iterator[None]:
 
 
 def _create(file: Path) -> None:
-    """An empty database in write-ahead mode: a run is then logged in half the time, and MLflow's
-    page can read while the sweep writes."""
-    with closing(sqlite3.connect(file)) as database:
+    """A database with all its tables, there whole or not at all: MLflow cannot repair one whose
+    first migration was broken off. Write-ahead mode halves the time that a run takes, and lets
+    MLflow's page read while the sweep writes."""
+    from mlflow import MlflowClient
+
+    draft = file.with_name(f".{file.name}.new")
+    for part in ("", "-wal", "-shm", "-journal"):  # what an earlier try left
+        draft.with_name(draft.name + part).unlink(missing_ok=True)
+    client = MlflowClient(tracking_uri=f"sqlite:///{draft.as_posix()}")
+    client.search_experiments(max_results=1)
+    client._tracking_client.store.engine.dispose()  # nobody may hold the file that is renamed
+    with closing(sqlite3.connect(draft)) as database:
         database.execute("PRAGMA journal_mode=WAL")
+    draft.replace(file)
 
 
 def wait_for_lock(location: Location, patience_s: float) -> None:

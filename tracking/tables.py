@@ -11,13 +11,6 @@ from rich.table import Table
 from tracking.rows import Row
 
 _Cell = Callable[[Row], str]
-_SHORT = {
-    "acceptance": "accept",
-    "tokens/pass": "t/pass",
-    "measured": "median",
-    "predicted, simple": "simple",
-    "predicted, full": "full",
-}  # 80 columns are enough
 _DATA = (
     "acceptance tokens_per_pass passes tokens c v o predicted_simple predicted measured low high "
     "verdict pairs null_low null_high"
@@ -35,16 +28,17 @@ def _range(row: Row) -> str:
     return f"{row.low:.2f}-{row.high:.2f}"
 
 
+# Titles so short that 80 columns are enough.
 _COLUMNS: tuple[tuple[str, _Cell], ...] = (
     ("draft", lambda row: row.draft),
     ("k", lambda row: str(row.k)),
-    ("acceptance", lambda row: _number(row.acceptance, ".3f")),
-    ("tokens/pass", lambda row: _number(row.tokens_per_pass, ".2f")),
+    ("accept", lambda row: _number(row.acceptance, ".3f")),
+    ("t/pass", lambda row: _number(row.tokens_per_pass, ".2f")),
     ("passes", lambda row: _number(row.passes, ".1f")),
     ("c", lambda row: _number(row.c, ".3f")),
-    ("predicted, simple", lambda row: _number(row.predicted_simple, ".2f")),
-    ("predicted, full", lambda row: _number(row.predicted, ".2f")),
-    ("measured", lambda row: _number(row.measured, ".2f")),
+    ("simple", lambda row: _number(row.predicted_simple, ".2f")),
+    ("full", lambda row: _number(row.predicted, ".2f")),
+    ("median", lambda row: _number(row.measured, ".2f")),
     ("range", _range),
     ("verdict", lambda row: row.verdict or "–"),
 )
@@ -77,7 +71,7 @@ def as_rich(rows: Sequence[Row], title: str | None = None, width: int = 80) -> T
     shown = columns(rows)
     for name, _ in shown:
         left = name in ("draft", "verdict", "range") or (rows and name in rows[0].split)
-        table.add_column(_SHORT.get(name, name), justify="left" if left else "right", no_wrap=True)
+        table.add_column(name, justify="left" if left else "right", no_wrap=True)
     for place, row in enumerate(rows):
         cells = [cell(row) for _, cell in shown]
         style = _STYLE.get(row.verdict or "", "")
@@ -89,13 +83,20 @@ def as_rich(rows: Sequence[Row], title: str | None = None, width: int = 80) -> T
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
+    """The same columns; a range's hyphen is one at which a page does not break the line."""
     shown = columns(rows)
     lines = ["| " + " | ".join(name for name, _ in shown) + " |"]
     lines.append(
         "|" + "|".join("---" if name in ("draft", "verdict") else "---:" for name, _ in shown) + "|"
     )
-    lines += ["| " + " | ".join(cell(row) for _, cell in shown) + " |" for row in rows]
+    for row in rows:
+        cells = [_unbroken(cell(row)) if name == "range" else cell(row) for name, cell in shown]
+        lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _unbroken(text: str) -> str:
+    return text.replace("-", "\N{NON-BREAKING HYPHEN}")
 
 
 def as_dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:

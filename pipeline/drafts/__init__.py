@@ -95,4 +95,8 @@ def build(source: Source, options: Mapping[str, Any]) -> Draft:
         signature(KINDS[kind]).bind(source, **given)
     except TypeError as error:
         raise ValueError(f"draft options {given} do not fit kind {kind}: {error}") from None
-    return KINDS[kind](source, **given)
+    try:
+        return KINDS[kind](source, **given)
+    except TypeError as error:
+        told = ", ".join(f"draft.{name}={value}" for name, value in given.items())
+        raise ValueError(f"{told} does not fit a draft of kind {kind} ({error})") from None

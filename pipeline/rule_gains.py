@@ -1,0 +1,100 @@
+"""What the better rule gains in tokens a pass: same draft, same seeds, as many places drafted.
+
+    python -m pipeline.rule_gains
+    python -m pipeline.rule_gains draft=small k=4 tree=[4,2,2,1] seed='range(0,64)'
+
+Settings are those of a sweep. On a chain `block` is compared with `token`; on a tree of the same
+depth `sequoia` with `specinfer`, `traversal` with `sequoia`, and with `block` on the chain. These
+are counts, exact and equal on every machine; the error is the standard error over the seeds.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pipeline import config
+from pipeline.compose import Composed, compose
+from pipeline.progress import Show
+from pipeline.spec import JobSpec
+
+DEFAULTS = {"draft": "bigram,int4", "k": "3", "seed": "range(0,24)", "timing": "skip"}
+Ladder = dict[str, tuple[str, ...]]
+RULES: Ladder = {"token": (), "block": ("token",)}
+TREE_RULES: Ladder = {
+    "specinfer": (),
+    "sequoia": ("specinfer",),
+    "traversal": ("sequoia", "block"),
+}
+"""Rules, each with those it is compared with."""
+BAD_INPUT = 2
+PerSeed = NDArray[np.float64]
+
+
+def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> int:
+    """0, or 2 for settings that cannot be."""
+    show = show or Show()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    keys = {argument.partition("=")[0] for argument in given}
+    usual = [f"{key}={value}" for key, value in DEFAULTS.items() if key not in keys]
+    try:
+        for jobs in _settings(compose([*usual, *given])):
+            chain, branching = jobs[0]
+            show.say(f"{_title(branching)}: {len(jobs)} seeds, {chain.tokens} characters each")
+            for line in told(measure([one for one, _ in jobs], [one for _, one in jobs])):
+                show.say(f"  {line}")
+    except ValueError as error:
+        print(f"specsweep: {error}", file=sys.stderr)
+        return BAD_INPUT
+    return 0
+
+
+def _settings(composed: Sequence[Composed]) -> list[list[tuple[JobSpec, JobSpec]]]:
+    """A chain and a tree of its depth for each setting, the seeds of one setting together."""
+    found: dict[str, list[tuple[JobSpec, JobSpec]]] = {}
+    for one in composed:
+        trees = {"proposal": "tree", "verify": "sequoia"}
+        branching = config.to_spec({**one.config, **trees})
+        chains = {"proposal": "chain", "verify": "token", "k": branching.k}
+        chain = config.to_spec({**one.config, **chains})
+        found.setdefault(str(replace(branching, seed=0)), []).append((chain, branching))
+    return list(found.values())
+
+
+def measure(chains: Sequence[JobSpec], trees: Sequence[JobSpec]) -> dict[str, PerSeed]:
+    """Tokens a pass under each rule, one figure a seed. ValueError for a job that cannot be."""
+    from pipeline.workbench import tokens_per_pass  # brings torch
+
+    found = {}
+    for rules, jobs in ((RULES, chains), (TREE_RULES, trees)):
+        for rule in rules:
+            found[rule] = np.array([tokens_per_pass(replace(job, verify=rule)) for job in jobs])
+    return found
+
+
+def told(found: Mapping[str, PerSeed]) -> list[str]:
+    """A line a rule: its mean, and what it gains over those it is compared with."""
+    lines = []
+    for rule, others in {**RULES, **TREE_RULES}.items():
+        gains = [f"{_gain(found[rule], found[other])} over {other}" for other in others]
+        lines.append(f"{rule:<10}{found[rule].mean():6.2f} tokens a pass  {', '.join(gains)}")
+    return [line.rstrip() for line in lines]
+
+
+def _gain(mine: PerSeed, other: PerSeed) -> str:
+    """In percent of the other's mean, with the standard error of the seeds' differences."""
+    gain = 100 * (mine - other) / other.mean()
+    error = f" ± {gain.std(ddof=1) / len(gain) ** 0.5:.1f}" if len(gain) > 1 else ""
+    return f"{gain.mean():+.1f}{error}%"
+
+
+def _title(job: JobSpec) -> str:
+    return f"{job.draft} k={job.k} tree={str(list(job.tree or ())).replace(' ', '')}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
