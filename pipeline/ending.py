@@ -41,6 +41,8 @@ def finish(sweep: Sweep, ending: Ending) -> bool:
     if records:
         report.print(sweep.show.console)
     _say_notes(sweep, records)
+    if written:
+        sweep.show.say(f"numbers: {sweep.store.folder / 'summary.json'}")
     _say_where(sweep, ending, sent)
     return written
 
@@ -89,9 +91,8 @@ def _say_notes(sweep: Sweep, records: Sequence[JobRecord]) -> None:
 
 
 def _say_where(sweep: Sweep, ending: Ending, sent: bool) -> None:
-    """The last lines: where the figures are, and what to type next."""
+    """The last lines: where to look, and what to type next."""
     show, store = sweep.show, sweep.store
-    show.say(f"figures: {store.folder / 'summary.json'}")
     if sent:
         show.say(f"MLflow: {sweep.recorder.ui_command(store.sweep_id)}")
     again = f"make resume (or: python -m pipeline.resume {store.sweep_id})"

@@ -76,7 +76,9 @@ def _sentence(jobs: Sequence[JobSpec], wrong: int) -> str:
         return f"{wrong} of {due} texts are NOT plain decoding's"
     if not due:
         return "these rules keep the distribution, not the text: try verify=match"
-    return f"{due} texts, character by character plain decoding's; only the passes are fewer"
+    return (
+        f"{due} texts, character by character plain decoding's; only the number of passes differs"
+    )
 
 
 if __name__ == "__main__":
