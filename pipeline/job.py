@@ -59,7 +59,7 @@ def count(job: JobSpec) -> JobRecord:
         name=job.name,
         status="counted",
         overrides=(),
-        params=_params(job),
+        params=job.params(),
         metrics={**counts.metrics(trace), **law, **_memory(bench, run, trace)},
         series=counts.by_position(trace),
         tags={
@@ -174,18 +174,6 @@ def _plan(job: JobSpec) -> pairs.PairPlan:
 
 def _weights(job: JobSpec) -> str:
     return weights_digest(job.weights, ("target", *parts_of(job.draft_options)))
-
-
-def _params(job: JobSpec) -> dict[str, Any]:
-    data = job.to_dict()
-    options = data.pop("draft_options")
-    data["target"] = data.pop("weights")
-    data["dtype"] = "float64/float32"
-    if job.tree is not None:
-        data["tree"] = str(list(job.tree)).replace(" ", "")
-    extra = {f"draft.{name}": v for name, v in options.items() if name not in ("name", "kind")}
-    said = {name: value for name, value in data.items() if value is not None}
-    return {**said, "top_k": job.top_k, **extra}
 
 
 def _memory(bench: Workbench, run: Run, trace: Trace) -> dict[str, float]:

@@ -54,17 +54,6 @@ class Job:
         keys = ("draft", "k", "seed", "verify", "proposal")
         return {key: getattr(self.spec, key) for key in keys}
 
-    @property
-    def params(self) -> dict[str, Any]:
-        """Of a job that has not said them itself, by the names that a record has them under."""
-        data = self.spec.to_dict()
-        options = {f"draft.{name}": value for name, value in data.pop("draft_options").items()}
-        data["target"] = data.pop("weights")
-        data["dtype"] = "float64/float32"
-        known = {name: value for name, value in data.items() if value is not None}
-        known["top_k"] = self.spec.top_k
-        return known | {name: v for name, v in options.items() if name != "draft.kind"}
-
 
 @dataclass(frozen=True)
 class Plan:

@@ -146,7 +146,7 @@ class Sweep:
             name=job.name,
             status="failed",
             overrides=job.overrides,
-            params=job.params,
+            params=job.spec.params(),
             error=error,
             started_s=self._begun_s.get(job.digest, now_s),
             finished_s=now_s,

@@ -77,6 +77,21 @@ class JobSpec:
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
+    def params(self) -> dict[str, Any]:
+        """The parameters of the job's record: a draft's own options are called `draft.OPTION`.
+
+        What is not set is left out, but for `top_k`, which every reader asks for.
+        """
+        data = self.to_dict()
+        options = data.pop("draft_options")
+        data["target"] = data.pop("weights")
+        data["dtype"] = "float64/float32"
+        if self.tree is not None:
+            data["tree"] = str(list(self.tree)).replace(" ", "")
+        extra = {f"draft.{name}": v for name, v in options.items() if name not in ("name", "kind")}
+        said = {name: value for name, value in data.items() if value is not None}
+        return {**said, "top_k": self.top_k, **extra}
+
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> JobSpec:
         """ValueError names a key that is missing or not known."""

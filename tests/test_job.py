@@ -37,6 +37,8 @@ def test_a_job_has_count_figures_and_no_clock_before_it_is_timed(counted: JobRec
     assert sides == {"counts"}
     assert counted.metrics["count/emitted"] == 12 == len(counted.text)
     assert counted.tags["exactness"] == "ok"
+    asked = "draft k seed target verify proposal tokens temperature top_k top_p dtype threads pairs"
+    assert {*asked.split(), "prompt"} <= set(counted.params)
     assert sum(row["emitted"] for row in counted.rounds) == 12
 
 

@@ -281,6 +281,8 @@ def test_a_lock_that_is_given_up_soon_is_waited_for(tmp_path: Path) -> None:
         timer.start()
         recorder.log_job(make_record())
         timer.join()
+    _, (child,) = runs(recorder)
+    assert child.info.status == "FINISHED"
 
 
 @pytest.mark.parametrize("step", ["log_batch", "log_artifacts", "set_terminated"])

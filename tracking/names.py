@@ -65,7 +65,6 @@ _METRICS = (
     _count("count/nodes", "tokens", "drafted in all trees; count/drafted is their depths"),
     _count("count/emitted", "tokens", "length of the text that came out"),
     _count("count/rounds", "rounds", "draft, verify, keep a prefix, add one token"),
-    _count("count/nodes", "tokens", "tokens of all drafted trees, of which a path can be accepted"),
     _count("count/margin_min", "1", "smallest distance of a random number to the threshold it met"),
     _count("count/accept_at", "1", "P(accepted, given that the one before was)", "position"),
     _count("count/accept_joint", "1", "P(all positions up to this one are accepted)", "position"),
