@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -21,11 +22,14 @@ class Decode:
         self._steps, self._texts = steps, texts
         self._out = 0
         self.accepted: list[int] = []  # of each round
+        self.drafted: list[int] = []
+        self.wall_ns: list[int] = []
         self.done = False
 
     def advance(self, until: int) -> tuple[int, int]:
         """Whole rounds until `until` tokens are out, or the text ended; rounds and tokens added."""
         rounds, before = 0, self._out
+        begun = time.perf_counter_ns()
         while self._out < until and not self.done:
             step = next(self._steps, None)
             if step is None:
@@ -34,6 +38,10 @@ class Decode:
             rounds += 1
             self._out += int(step.emitted[0])
             self.accepted.append(int(step.accepted[0]))
+            self.drafted.append(step.block.shape[1] - 1)
+            ended = time.perf_counter_ns()
+            self.wall_ns.append(ended - begun)
+            begun = ended
         return rounds, self._out - before
 
     def emitted(self) -> Ints:

@@ -14,7 +14,9 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
-from pipeline.spec import JobSpec
+from pipeline.spec import MOST, THRESHOLD, JobSpec
+
+AUTO = "auto"
 
 
 @dataclass
@@ -39,11 +41,20 @@ class TimingConfig:
 
 
 @dataclass
+class AutoConfig:
+    """What k=auto means."""
+
+    threshold: float = THRESHOLD
+    most: int = MOST
+
+
+@dataclass
 class Root:
     """`draft` and `tracking` are as their files have them: each draft has options of its own."""
 
     draft: Any = MISSING
-    k: int = 4
+    k: Any = 4  # a whole number, or "auto"
+    k_auto: AutoConfig = field(default_factory=AutoConfig)
     seed: int = 0
     tokens: int = 200
     prompt: str = MISSING
@@ -83,13 +94,8 @@ def to_spec(config: Mapping[str, Any]) -> JobSpec:
     target = dict(config["target"])
     if target["weights"] != "shipped":  # a folder, wherever the job will be run or run again
         target["weights"] = str(Path(target["weights"]).expanduser().resolve())
-    k, widths = config["k"], None
-    if config["proposal"] == "tree":  # no deeper than there are widths, nor than k
-        widths = tuple(config["tree"][:k])
-        k = len(widths)
     spec = JobSpec(
-        k=k,
-        tree=widths,
+        **_length(config),
         draft=str(draft.pop("name")),
         draft_options=draft,
         timing=timing["mode"],
@@ -103,9 +109,30 @@ def to_spec(config: Mapping[str, Any]) -> JobSpec:
     return spec
 
 
+def _length(config: Mapping[str, Any]) -> dict[str, Any]:
+    """How much a round drafts, as the job's own fields say it. ValueError for a k that is none."""
+    k, auto, tree = config["k"], config["k_auto"], config["proposal"] == "tree"
+    if k == AUTO:
+        if tree:
+            raise ValueError("k=auto is for proposal=chain: a tree has its depth in `tree`")
+        return {"k": auto["most"], "k_auto": float(auto["threshold"])}
+    if isinstance(k, bool) or not isinstance(k, int):
+        raise ValueError(f"k={k}: give a whole number, 0 or more, or auto")
+    if tree:  # no deeper than there are widths, nor than k
+        widths = tuple(config["tree"][:k]) if k > 0 else ()
+        return {"k": len(widths) if k > 0 else k, "tree": widths}
+    return {"k": k}
+
+
 def _check_keys(config: Mapping[str, Any]) -> None:
     """Hydra lets +KEY=VALUE add what nothing reads."""
-    groups = {"": Root, "sampling": SamplingConfig, "target": TargetConfig, "timing": TimingConfig}
+    groups = {
+        "": Root,
+        "k_auto": AutoConfig,
+        "sampling": SamplingConfig,
+        "target": TargetConfig,
+        "timing": TimingConfig,
+    }
     for group, schema in groups.items():
         known = [entry.name for entry in fields(schema)]
         for key in config[group] if group else config:

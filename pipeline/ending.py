@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline import verdicts
+from pipeline.headlines import headlines
 from pipeline.plan import Job
 from pipeline.records import JobRecord
 
@@ -31,13 +32,16 @@ def finish(sweep: Sweep, ending: Ending) -> bool:
     """
     records = [sweep.records[job.digest] for job in sweep.plan.jobs if job.digest in sweep.records]
     exact = verdicts.holm_statement(records)
+    found = headlines(records)
     about = {**sweep.describe(), "status": ending.status.lower(), "exactness": exact.sentence}
+    about["headlines"] = found.as_dict()
     report = sweep.recorder.report(records, about)
     summary = report.summary()
     summary["jobs"] += [_missing(job) for job in sweep.plan.jobs if job.digest not in sweep.records]
     written = _write(sweep, summary)
     sweep.journal.send_rest()
-    sent = sweep.journal.close(ending.status, {**_metrics(sweep), **exact.metrics}, report, summary)
+    metrics = {**_metrics(sweep), **exact.metrics, **found.metrics}
+    sent = sweep.journal.close(ending.status, metrics, report, summary)
     if records:
         report.print(sweep.show.console)
     _say_notes(sweep, records)

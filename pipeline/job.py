@@ -60,7 +60,12 @@ def count(job: JobSpec) -> JobRecord:
         status="counted",
         overrides=(),
         params=job.params(),
-        metrics={**counts.metrics(trace), **law, **_memory(bench, run, trace)},
+        metrics={
+            **counts.metrics(trace),
+            "count/draft_length": _usual(job, trace.rounds),
+            **law,
+            **_memory(bench, run, trace),
+        },
         series=counts.by_position(trace),
         tags={
             "counts.digest": counts.digest(trace),
@@ -81,15 +86,15 @@ def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord
     """The timed side, added to what was counted. `null` is the baseline against itself."""
     started_s = time.time()
     bench, timed = _timed(job)
-    opened: list[Decode] = []  # one a pair, the last of them kept to see what it wrote
+    opened: list[Decode] = []  # the first only warmed up, then one a pair
 
     def speculative() -> Decode:
-        opened[:] = [timed.speculative()]
-        return opened[0]
+        opened.append(timed.speculative())
+        return opened[-1]
 
     measured = pairs.measure(timed.baseline, speculative, _plan(job))
     found = pairs.statistics(measured.pairs)
-    side = opened[0]
+    side = opened[-1]
     emitted = bench.vocabulary.decode(side.emitted())
     rounds = _rounds(counted)
     text = np.array(bench.vocabulary.encode(counted.text))
@@ -98,7 +103,7 @@ def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord
     metrics = {
         **counted.metrics,
         **_time(found, same),
-        **_cost(cost, counted.metrics["count/tokens_per_pass"], _usual(job, rounds), found.median),
+        **_cost(cost, counted.metrics, found.median),
         **null,
     }
     parted = ties.departure(bench, text, side.emitted()) if job.temperature == 0 else None
@@ -110,6 +115,7 @@ def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord
         series={**counted.series, **_series(found)},
         tags={**counted.tags, "verdict": verdict, "timing.stopped": measured.stopped},
         pieces=pairs.tidy(measured.pairs),
+        timed_rounds=_timed_rounds(opened[1:]),
         notes=(*counted.notes, *_timing_notes(found, same), *([parted] if parted else [])),
         started_s=min(counted.started_s, started_s),
         finished_s=time.time(),
@@ -222,7 +228,8 @@ def _usual(job: JobSpec, rounds: Sequence[Round]) -> float:
     return fmean(free) if free else job.k
 
 
-def _cost(cost: costs.Costs, tokens_per_pass: float, k: float, median: float) -> dict[str, float]:
+def _cost(cost: costs.Costs, counted: dict[str, float], median: float) -> dict[str, float]:
+    tokens_per_pass, k = counted["count/tokens_per_pass"], counted["count/draft_length"]
     predicted = cost.predicted(tokens_per_pass)
     out = {
         "cost/target_pass_us": cost.target_pass_us,
@@ -243,6 +250,15 @@ def _series(found: pairs.Statistics) -> dict[str, list[tuple[int, float]]]:
         "time/pair_ratio": list(enumerate(found.ratios)),
         "time/pair_baseline_s": list(enumerate(found.baseline_s)),
         "time/pair_speculative_s": list(enumerate(found.speculative_s)),
+    }
+
+
+def _timed_rounds(decodes: Sequence[Decode]) -> dict[str, list[Any]]:
+    """The columns of `JobRecord.round_log`; the pairs decode one text, so they have one `k`."""
+    return {
+        "k": decodes[0].drafted,
+        "accepted": decodes[0].accepted,
+        "ms": [[ns / 1e6 for ns in decode.wall_ns] for decode in decodes],
     }
 
 

@@ -51,8 +51,8 @@ class Job:
     @property
     def axes(self) -> dict[str, Any]:
         """What a reader tells jobs apart by."""
-        keys = ("draft", "k", "seed", "verify", "proposal")
-        return {key: getattr(self.spec, key) for key in keys}
+        keys = ("draft", "seed", "verify", "proposal")
+        return {"k": self.spec.length, **{key: getattr(self.spec, key) for key in keys}}
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-SCHEMA = 1
-"""Version of the record's form. A reader refuses a newer one by name."""
+SCHEMA = 2
+"""Version of the record's form: 2 added `timed_rounds`. A reader takes an older one, and refuses a
+newer one by name."""
 
 Status = Literal["counted", "done", "failed", "killed"]
 Side = Literal["baseline", "speculative"]
@@ -105,6 +106,7 @@ class JobRecord:
     tags: dict[str, str] = field(default_factory=dict)
     rounds: list[dict[str, Any]] = field(default_factory=list)  # tidy: one row a round
     pieces: list[dict[str, Any]] = field(default_factory=list)  # tidy: one row a timed piece
+    timed_rounds: dict[str, list[Any]] = field(default_factory=dict)  # see round_log()
     notes: tuple[str, ...] = ()  # sentences a reader should see (flags, warnings)
     text: str = ""  # what was emitted
     error: JobError | None = None
@@ -118,6 +120,25 @@ class JobRecord:
         for name, value in values:
             if not math.isfinite(value):
                 raise ValueError(f"{self.name}: metric {name} is {value}; leave it out instead")
+
+    def round_log(self) -> list[dict[str, Any]]:
+        """Every timed round of the speculative side, pair by pair: `pair`, `k`, `accepted`, `ms`.
+
+        `timed_rounds` holds them in columns: `k` and `accepted` of each round, the same in every
+        pair, and `ms` with a list of times for each pair.
+        """
+        if not self.timed_rounds:
+            return []
+        rounds = list(zip(self.timed_rounds["k"], self.timed_rounds["accepted"], strict=True))
+        return [
+            {"pair": pair, "k": k, "accepted": accepted, "ms": ms}
+            for pair, times in enumerate(self.timed_rounds["ms"])
+            for (k, accepted), ms in zip(rounds, times, strict=True)
+        ]
+
+    def round_lines(self) -> str:
+        """`round_log` as JSON lines: what `python -m pipeline.summary` reads."""
+        return "".join(json.dumps(row) + "\n" for row in self.round_log())
 
     def to_json(self) -> str:
         return json.dumps(dataclasses.asdict(self), allow_nan=False, indent=1, ensure_ascii=False)

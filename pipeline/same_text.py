@@ -63,7 +63,7 @@ def must_agree(job: JobSpec) -> bool:
 
 
 def _title(job: JobSpec) -> str:
-    return f"{job.draft} k={job.k} {job.verify}"
+    return f"{job.draft} k={job.length} {job.verify}"
 
 
 def _line(title: str, passes: int, text: str, tail: str = "") -> str:

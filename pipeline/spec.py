@@ -58,7 +58,7 @@ class JobSpec:
     @property
     def name(self) -> str:
         """Short, unique in a default sweep: what differs from the usual is named after it."""
-        name = f"{self.draft} k={self._length} seed={self.seed}"
+        name = f"{self.draft} k={self._told_length()} seed={self.seed}"
         usual = {f.name: f.default for f in fields(self)}
         if self.tree is not None:
             name += " tree=" + str(list(self.tree)).replace(" ", "")
@@ -68,7 +68,11 @@ class JobSpec:
         return name
 
     @property
-    def _length(self) -> str:
+    def length(self) -> int | str:
+        """k, or "auto"."""
+        return self.k if self.k_auto is None else "auto"
+
+    def _told_length(self) -> str:
         if self.k_auto is None:
             return str(self.k)
         unusual = "" if self.k_auto == THRESHOLD else f" k_auto.threshold={self.k_auto}"
@@ -85,6 +89,8 @@ class JobSpec:
         data = self.to_dict()
         options = data.pop("draft_options")
         data["target"] = data.pop("weights")
+        if self.k_auto is not None:
+            data |= {"k": self.length, "k_most": self.k}
         data["dtype"] = "float64/float32"
         if self.tree is not None:
             data["tree"] = str(list(self.tree)).replace(" ", "")

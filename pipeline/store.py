@@ -2,6 +2,7 @@
 
     plan.json               the jobs, and what it takes to run them again
     jobs/NAME-DIGEST/record.json     what one job found
+    jobs/NAME-DIGEST/rounds.jsonl    its timed rounds, for `python -m pipeline.summary A B`
     summary.json            all of them, for scripts
     null.json               the baseline timed against itself
 outputs/latest leads to the newest sweep: a link, or where there are none a file with its name.
@@ -85,7 +86,7 @@ class Store:
             raise ValueError(
                 f"sweep {self.sweep_id} is being run by another process: wait for it, or end it"
             ) from None
-        for draft in self.folder.rglob(".*.json.*"):  # left by one that was killed while writing
+        for draft in self.folder.rglob(".*.json*.*"):  # left by one that was killed while writing
             draft.unlink()
         try:
             yield
@@ -111,6 +112,8 @@ class Store:
     def write_record(self, record: JobRecord) -> None:
         slug = re.sub(r"[^A-Za-z0-9.=-]+", "-", record.name).strip("-.")[:80]
         folder = self.folder / "jobs" / f"{slug}-{record.digest[:12]}"
+        if lines := record.round_lines():
+            write_whole(folder / "rounds.jsonl", lines)
         write_whole(folder / "record.json", record.to_json())
 
     def records(self) -> dict[str, JobRecord]:

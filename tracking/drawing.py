@@ -52,8 +52,10 @@ def lines_of(rows: Sequence[Row]) -> list[Line]:
     ]
 
 
-def _ks(rows: Sequence[Row]) -> list[int]:
-    return sorted({row.k for row in rows})
+def _ks(rows: Sequence[Row]) -> list[str]:
+    """Every k that was asked for, the lengths first and auto last."""
+    asked = {(row.auto, row.k if not row.auto else 0, row.length) for row in rows}
+    return [length for *_, length in sorted(asked)]
 
 
 def place_of(rows: Sequence[Row], row: Row) -> float:
@@ -63,7 +65,7 @@ def place_of(rows: Sequence[Row], row: Row) -> float:
     """
     lines = list(dict.fromkeys(other.series for other in rows))
     apart = 0.05 * (lines.index(row.series) - (len(lines) - 1) / 2)
-    return _ks(rows).index(row.k) + apart
+    return _ks(rows).index(row.length) + apart
 
 
 def draw(
@@ -86,7 +88,7 @@ def draw(
             dots = seeds(row)
             axes.scatter([place_of(rows, row)] * len(dots), dots, s=9, color=line.colour, alpha=0.5)
     ks = _ks(rows)
-    axes.set_xticks(range(len(ks)), [str(k) for k in ks])
+    axes.set_xticks(range(len(ks)), ks)
     axes.set_xlim(-0.3, len(ks) - 0.7)
 
 

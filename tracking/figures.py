@@ -138,12 +138,12 @@ def _panel(axes: Axes, line: Line) -> None:
     axes.grid(alpha=0.25)
 
 
-def _point(row: Row) -> tuple[int, float, float, float, float] | None:
+def _point(row: Row) -> tuple[str, float, float, float, float] | None:
     """k, predicted, measured, low, high."""
     predicted = _predicted(row)
     if predicted is None or row.measured is None or row.low is None or row.high is None:
         return None
-    return row.k, predicted, row.measured, row.low, row.high
+    return row.length, predicted, row.measured, row.low, row.high
 
 
 def _predicted(row: Row) -> float | None:

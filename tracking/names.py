@@ -64,6 +64,7 @@ _METRICS = (
     _count("count/accepted", "tokens", "proposals that were kept"),
     _count("count/nodes", "tokens", "drafted in all trees; count/drafted is their depths"),
     _count("count/emitted", "tokens", "length of the text that came out"),
+    _count("count/draft_length", "tokens", "drafted in a round, on average where k had room"),
     _count("count/rounds", "rounds", "draft, verify, keep a prefix, add one token"),
     _count("count/margin_min", "1", "smallest distance of a random number to the threshold it met"),
     _count("count/accept_at", "1", "P(accepted, given that the one before was)", "position"),
@@ -123,6 +124,12 @@ _METRICS = (
         "sweep/holm_p_value", "1", "smallest p-value of them, corrected for their number (Holm)"
     ),
     _count("sweep/rejected", "jobs", "jobs whose text is not the target's"),
+    _clock("sweep/draft_pairs", "pairs", "of drafts that were timed under one setting"),
+    _clock(
+        "sweep/misleading_pairs",
+        "pairs",
+        "of drafts of which the one that is accepted more writes fewer tokens a second",
+    ),
     _clock("sweep/count_s", "s", "the counting phase"),
     _clock("sweep/clock_s", "s", "the timing phase"),
     _clock("sweep/timed_share", "1", "part of the timing phase that was spent inside timed halves"),
@@ -131,7 +138,7 @@ METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
 
 PARAMS: dict[str, str] = {
     "draft": "what proposes",
-    "k": "tokens drafted in a round",
+    "k": "tokens drafted in a round; auto where the draft's own sureness decides",
     "seed": "of the addressed random numbers",
     "target": "whose distribution the text has",
     "verify": "rule that accepts or rejects",
@@ -145,7 +152,8 @@ PARAMS: dict[str, str] = {
     "threads": "of the timed side",
     "pairs": "baseline and speculative halves that are compared",
     "prompt": "what the text goes on from",
-    "k_auto": "sureness of the draft below which a round stops early; k is the most then",
+    "k_auto": "with k=auto: a round stops after a token that the draft gave less than this",
+    "k_most": "with k=auto: the most tokens drafted in a round",
     "eos": "token that ends the text early",
     "timing": "how the clock side measures",
     "piece_tokens": "tokens between two clock readings",

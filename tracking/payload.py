@@ -102,6 +102,8 @@ def _files(record: JobRecord) -> dict[str, str]:
     files = {"record.json": record.to_json()}
     if record.rounds:
         files["rounds.csv"] = as_csv(record.rounds)
+    if lines := record.round_lines():
+        files["rounds.jsonl"] = lines
     if record.pieces:
         files["pieces.csv"] = as_csv(record.pieces)
     if record.text:

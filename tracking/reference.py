@@ -31,7 +31,7 @@ class Finding:
 
 def findings(rows: Sequence[Row]) -> list[Finding]:
     """The three orderings and the conclusion, each held against the sweep's rows."""
-    drafting = [row for row in rows if row.k > 0]
+    drafting = [row for row in rows if row.k > 0 and not row.auto]
     return [
         _finding(
             f"better drafts are accepted more{_present(drafting)}",

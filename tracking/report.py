@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from pipeline.records import JobRecord
-from tracking import reference, tables
+from tracking import headlines, reference, tables
 from tracking.conclusion import conclusion
 from tracking.notes import command
 from tracking.rows import Row, noise, rows
@@ -31,7 +31,9 @@ class Report:
 
     @cached_property
     def rows(self) -> list[Row]:
-        return rows(self.records)
+        found = rows(self.records)
+        misleading = headlines.marked(found, self.sweep.get("headlines") or {})
+        return [replace(row, misleads=row.name in misleading) for row in found]
 
     @property
     def sentence(self) -> str:
@@ -46,6 +48,11 @@ class Report:
     def reference(self) -> str:
         """What holds of the published table, and what differs."""
         return reference.sentence(self.findings)
+
+    @property
+    def headlines(self) -> str:
+        """The pairs of drafts of which the one that is accepted more is slower."""
+        return headlines.sentence(self.sweep.get("headlines") or {})
 
     @property
     def noise(self) -> str:
@@ -98,7 +105,7 @@ class Report:
         """Table, conclusion, exactness, and each failure with the command that runs it again."""
         if any(row.tokens_per_pass is not None for row in self.rows):
             console.print(tables.as_rich(self.rows, width=console.width))
-        for text in (self.noise, self.load, self.sentence, self.reference):
+        for text in (self.noise, self.load, self.sentence, self.headlines, self.reference):
             if text:
                 console.print(text, markup=False, highlight=False)
         if self.exactness:
@@ -112,7 +119,7 @@ class Report:
 
     def markdown(self) -> str:
         """For MLflow's description of the sweep, and for a file."""
-        parts = [f"**{self.sentence}**", self.reference, self.exactness]
+        parts = [f"**{self.sentence}**", self.headlines, self.reference, self.exactness]
         parts += [tables.as_markdown(self.rows), self.noise, self.load, _LEGEND]
         for told, commands in self._failures_by_cause().items():
             parts.append("\n".join([f"{told}", "", *(f"- `{line}`" for line in commands)]))
@@ -175,4 +182,5 @@ _LEGEND = """\
 a drafted token over that of a target pass. Two predicted speedups: *simple* is t/pass / (1 + k c),
 *full*, with verification and loop counted in, t/pass / (v + k c + o). Measured: *median* of plain
 time over speculative time over all pairs of all seeds, *range* the smallest and the largest. The
-verdict is *ambiguous* where the range overlaps 1 or what plain decoding gives against itself."""
+verdict is *ambiguous* where the range overlaps 1 or what plain decoding gives against itself.
+An acceptance with *!* misleads: a draft that is accepted less is faster at that k."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,8 +10,9 @@ from dataclasses import dataclass
 from pipeline.records import JobRecord
 from tracking.verdict import Verdict, verdict
 
+_AUTO = "auto"
 _MAY_SPLIT = (
-    "k_auto target verify proposal tree temperature top_k top_p tokens prompt eos dtype "
+    "k_auto k_most target verify proposal tree temperature top_k top_p tokens prompt eos dtype "
     "threads timing compile"
 ).split()
 """Parameters that, where they differ within a sweep, make rows of their own."""
@@ -25,7 +27,7 @@ class Row:
     """
 
     draft: str
-    k: int
+    k: int  # the most that a round drafts
     split: dict[str, str]  # parameters other than draft, k and seed that differ in the sweep
     jobs: int
     failed: int
@@ -45,6 +47,9 @@ class Row:
     null_high: float | None = None
     pairs: int = 0
     verdict: Verdict | None = None
+    auto: bool = False  # the draft's own sureness decides how much a round drafts
+    draft_length: float | None = None  # tokens drafted a round, on average where k had room
+    misleads: bool = False  # a draft that is accepted less is faster
     seeds_acceptance: tuple[float, ...] = ()  # of the single seeds
     seeds_tokens_per_pass: tuple[float, ...] = ()
 
@@ -52,7 +57,12 @@ class Row:
     def name(self) -> str:
         """ "int8 k=8", with what else sets the row apart."""
         others = "".join(f" {key}={value}" for key, value in self._told())
-        return f"{self.draft} k={self.k}{others}"
+        return f"{self.draft} k={self.length}{others}"
+
+    @property
+    def length(self) -> str:
+        """k as it was asked for: "8", "auto"."""
+        return "auto" if self.auto else str(self.k)
 
     @property
     def series(self) -> str:
@@ -69,7 +79,7 @@ def rows(records: Iterable[JobRecord]) -> list[Row]:
     """By draft in the order of first occurrence, then k. Raises nothing on failed records."""
     records = list(records)
     known = [record for record in records if _is_good(record)] or records
-    varying = [name for name in _MAY_SPLIT if len({_param(r, name) for r in known}) > 1]
+    varying = [name for name in _MAY_SPLIT if len(_values_of(name, known)) > 1]
     varying += _options_that_vary(known)
     groups: dict[tuple[str, ...], list[JobRecord]] = {}
     for record in records:
@@ -78,8 +88,20 @@ def rows(records: Iterable[JobRecord]) -> list[Row]:
     order = {key[:-1]: place for place, key in reversed(list(enumerate(groups)))}
     return [
         _row(group, dict(zip(varying, key[1:-1], strict=True)))
-        for key, group in sorted(groups.items(), key=lambda g: (order[g[0][:-1]], int(g[0][-1])))
+        for key, group in sorted(groups.items(), key=lambda g: (order[g[0][:-1]], _by_k(g[0][-1])))
     ]
+
+
+def _by_k(k: str) -> float:
+    """auto comes last."""
+    return math.inf if k == _AUTO else int(k)
+
+
+def _values_of(name: str, records: list[JobRecord]) -> set[str]:
+    """What a parameter is in these records; one of k=auto's own only where k is auto."""
+    if name in ("k_auto", "k_most"):
+        records = [record for record in records if _param(record, "k") == _AUTO]
+    return {_param(record, name) for record in records}
 
 
 def noise(rows: Iterable[Row]) -> tuple[float, float] | None:
@@ -110,7 +132,10 @@ def _param(record: JobRecord, name: str) -> str:
 
 def _row(group: list[JobRecord], split: dict[str, str]) -> Row:
     good = [record for record in group if _is_good(record)]
-    k = int(group[0].params["k"])
+    auto = _param(group[0], "k") == _AUTO
+    k = int(group[0].params["k_most" if auto else "k"])
+    length = _mean(good, "count/draft_length")
+    drafts = float(k) if length is None else length
     drafted, accepted = _total(good, "count/drafted"), _total(good, "count/accepted")
     emitted, passes = _total(good, "count/emitted"), _total(good, "count/target_passes")
     tokens_per_pass = _ratio(emitted, passes)
@@ -122,6 +147,8 @@ def _row(group: list[JobRecord], split: dict[str, str]) -> Row:
     return Row(
         draft=str(group[0].params["draft"]),
         k=k,
+        auto=auto,
+        draft_length=length,
         split=split,
         jobs=len(group),
         failed=len(group) - len(good),
@@ -132,8 +159,8 @@ def _row(group: list[JobRecord], split: dict[str, str]) -> Row:
         c=c,
         v=v,
         o=o,
-        predicted_simple=_predict(tokens_per_pass, k, c, 1.0, 0.0),
-        predicted=_predict(tokens_per_pass, k, c, v, o),
+        predicted_simple=_predict(tokens_per_pass, drafts, c, 1.0, 0.0),
+        predicted=_predict(tokens_per_pass, drafts, c, v, o),
         measured=statistics.median(ratios) if ratios else None,
         low=low,
         high=high,
@@ -169,7 +196,7 @@ def _ratio(above: float, below: float) -> float | None:
 
 
 def _predict(
-    tokens_per_pass: float | None, k: int, c: float | None, v: float | None, o: float | None
+    tokens_per_pass: float | None, k: float, c: float | None, v: float | None, o: float | None
 ) -> float | None:
     """Tokens per pass / (v + k c + o), where all of them are known."""
     if tokens_per_pass is None or c is None or v is None or o is None:

@@ -8,12 +8,13 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from tracking.headlines import MARK
 from tracking.rows import Row
 
 _Cell = Callable[[Row], str]
 _DATA = (
-    "acceptance tokens_per_pass passes tokens c v o predicted_simple predicted measured low high "
-    "verdict pairs null_low null_high"
+    "draft_length acceptance tokens_per_pass passes tokens c v o predicted_simple predicted "
+    "measured low high verdict pairs null_low null_high misleads"
 ).split()
 _STYLE = {"faster": "green", "slower": "red", "ambiguous": "yellow"}
 
@@ -28,11 +29,16 @@ def _range(row: Row) -> str:
     return f"{row.low:.2f}-{row.high:.2f}"
 
 
+def _acceptance(row: Row) -> str:
+    """With a mark where a draft that is accepted less is faster; figures stay in line."""
+    return _number(row.acceptance, ".3f") + (MARK if row.misleads else " ")
+
+
 # Titles so short that 80 columns are enough.
 _COLUMNS: tuple[tuple[str, _Cell], ...] = (
     ("draft", lambda row: row.draft),
-    ("k", lambda row: str(row.k)),
-    ("accept", lambda row: _number(row.acceptance, ".3f")),
+    ("k", lambda row: row.length),
+    ("accept", lambda row: _acceptance(row)),
     ("t/pass", lambda row: _number(row.tokens_per_pass, ".2f")),
     ("passes", lambda row: _number(row.passes, ".1f")),
     ("c", lambda row: _number(row.c, ".3f")),
@@ -90,7 +96,11 @@ def as_markdown(rows: Sequence[Row]) -> str:
         "|" + "|".join("---" if name in ("draft", "verdict") else "---:" for name, _ in shown) + "|"
     )
     for row in rows:
-        cells = [_unbroken(cell(row)) if name == "range" else cell(row) for name, cell in shown]
+        cells = [cell(row).strip() for _, cell in shown]
+        cells = [
+            _unbroken(text) if name == "range" else text
+            for (name, _), text in zip(shown, cells, strict=True)
+        ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -102,7 +112,7 @@ def _unbroken(text: str) -> str:
 def as_dicts(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Unrounded, for JSON and data frames; parameters that differ are columns of their own."""
     return [
-        {"draft": row.draft, "k": row.k, **row.split}
+        {"draft": row.draft, "k": row.length if row.auto else row.k, **row.split}
         | {name: getattr(row, name) for name in _DATA}
         | {"jobs": row.jobs, "failed": row.failed}
         for row in rows
