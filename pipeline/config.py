@@ -117,7 +117,8 @@ def _length(config: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError("k=auto is for proposal=chain: a tree has its depth in `tree`")
         return {"k": auto["most"], "k_auto": float(auto["threshold"])}
     if isinstance(k, bool) or not isinstance(k, int):
-        raise ValueError(f"k={k}: give a whole number, 0 or more, or auto")
+        given = "null" if k is None else k
+        raise ValueError(f"k={given}: k must be a whole number, 0 or more, or auto")
     if tree:  # no deeper than there are widths, nor than k
         widths = tuple(config["tree"][:k]) if k > 0 else ()
         return {"k": len(widths) if k > 0 else k, "tree": widths}

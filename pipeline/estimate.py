@@ -43,7 +43,7 @@ def estimate_s(jobs: Sequence[JobSpec], count: Run, halves: Run) -> tuple[float,
 
 
 def _kind(job: JobSpec) -> tuple[object, ...]:
-    return job.draft, job.k, job.verify, job.proposal, job.tree
+    return job.draft, job.k, job.k_auto, job.verify, job.proposal, job.tree
 
 
 def _seconds(run: Run, job: JobSpec) -> float:

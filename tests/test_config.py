@@ -20,7 +20,7 @@ WRONG = {
     "k=-1": "k=-1: give 0",
     "k=four": "k=four: k must be a whole number",
     "k=1,four": "k=four: k must be a whole number",
-    "k=null": "k=null: k must have a value",
+    "k=null": "k=null: k must be a whole number, 0 or more, or auto",
     "~k": "has no k",
     "draft=int9": "draft=int9 is not known: draft is one of bigram, ",
     "draft=int8,int9": "draft=int9 is not known",
@@ -152,9 +152,9 @@ def test_help_shows_three_examples_first_and_every_option() -> None:
 def test_the_configuration_is_shown_and_no_folder_is_left_anywhere(tmp_path: Path) -> None:
     told = hydra("--cfg", "job", "draft=int4", cwd=tmp_path)
     assert told.returncode == 0 and "name: int4" in told.stdout and "hydra" not in told.stdout
-    wrong = hydra("k=four", cwd=tmp_path)
+    wrong = hydra("seed=four", cwd=tmp_path)
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert wrong.stderr == "specsweep: k=four: k must be a whole number\n"
+    assert wrong.stderr == "specsweep: seed=four: seed must be a whole number\n"
     assert not list(tmp_path.iterdir())
 
 
