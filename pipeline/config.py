@@ -14,6 +14,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
+from pipeline import timing as timings
 from pipeline.spec import JobSpec
 
 
@@ -36,6 +37,9 @@ class TimingConfig:
     pairs: int = 6
     piece_tokens: int | None = None
     threads: int = 1
+    most_pairs: int = 30
+    half_width: float = 0.02
+    limit_s: float = 60.0
 
 
 @dataclass
@@ -93,7 +97,7 @@ def to_spec(config: Mapping[str, Any]) -> JobSpec:
         draft=str(draft.pop("name")),
         draft_options=draft,
         timing=timing["mode"],
-        **{key: timing[key] for key in ("pairs", "piece_tokens", "threads")},
+        **{key: timing[key] for key in timings.MEANT.get(timing["mode"], ())},
         **config["sampling"],
         **target,
         **{key: config[key] for key in ("seed", "tokens", "prompt", "eos", "draws")},
@@ -117,10 +121,11 @@ def _check_keys(config: Mapping[str, Any]) -> None:
 def warnings_for(spec: JobSpec) -> list[str]:
     """What is allowed and yet not what one would choose."""
     found = []
-    if spec.timing != "skip" and spec.pairs % 2:
+    if odd := timings.odd(spec.timing, spec.to_dict()):
+        count = getattr(spec, odd)
         found.append(
-            f"timing.pairs={spec.pairs} is odd: the orders AB and BA are not balanced, "
-            f"{spec.pairs + 1} would be"
+            f"timing.{odd}={count} is odd: the orders AB and BA are not balanced, "
+            f"{count + 1} would be"
         )
     return found
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = {
     # words and pure functions: numpy, and scipy's special functions; no torch
-    0: "records theory verify sampling exactness leak summary pairs ratios verdicts",
+    0: "records theory verify sampling exactness leak summary timing pairs ratios verdicts",
     # models, their state, their weights
     1: "text corpus tree_cache cache prefixes context model heads quantize drafts weights",
     # decoding, counting, timing, training
