@@ -40,6 +40,8 @@ class TimingConfig:
     most_pairs: int = 30
     half_width: float = 0.02
     limit_s: float = 60.0
+    wait_for_idle: float = 0.0
+    idle_below: float = 0.1
 
 
 @dataclass
@@ -66,6 +68,8 @@ class Root:
 
 SWEEP_KEYS = ("tracking", "n_jobs", "dry_run")
 """What is one for the whole sweep; every other key belongs to a job."""
+SWEEP_TIMING_KEYS = ("wait_for_idle", "idle_below")
+"""Of the timing group too: they change no job, only when it is timed."""
 
 
 ROOT_KEYS = tuple(field.name for field in fields(Root))

@@ -114,6 +114,9 @@ _METRICS = (
     _clock("load/before_1m", "processes", "load average of the last minute when the timing began"),
     _clock("load/after_1m", "processes", "load average of the last minute when the timing ended"),
     _clock("load/others_share", "1", "part of the machine's CPU time that other programs took"),
+    _clock("load/frequency_mhz_before", "MHz", "the cores' mean frequency when the timing began"),
+    _clock("load/frequency_mhz_after", "MHz", "the cores' mean frequency when the timing ended"),
+    _clock("load/throttle_events", "events", "times that the CPU slowed down for heat meanwhile"),
     _clock("load/cpu_share_baseline", "1", "CPU time / wall time of the baseline halves"),
     _clock("load/cpu_share_speculative", "1", "CPU time / wall time of the speculative halves"),
     _count("sweep/jobs", "jobs", "jobs of the grid"),
@@ -124,7 +127,7 @@ _METRICS = (
     ),
     _count("sweep/rejected", "jobs", "jobs whose text is not the target's"),
     _clock("sweep/count_s", "s", "the counting phase"),
-    _clock("sweep/clock_s", "s", "the timing phase"),
+    _clock("sweep/clock_s", "s", "the timing phase, without waits for an idle machine"),
     _clock("sweep/timed_share", "1", "part of the timing phase that was spent inside timed halves"),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
