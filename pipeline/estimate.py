@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from pipeline.pairs import PairPlan
 from pipeline.spec import JobSpec
 
 Run = Callable[[JobSpec], object]
@@ -38,8 +39,18 @@ def estimate_s(jobs: Sequence[JobSpec], count: Run, halves: Run) -> tuple[float,
         draws_s, token_s = tried.get(_kind(job), usual)
         count_s += decode_s + draws_s * (job.draws / SOME) ** SHARING
         if job.timing != "skip":
-            clock_s += open_s + token_s * job.tokens * (job.pairs + 1.5)  # warm-up and costs
+            clock_s += open_s + token_s * job.tokens * 1.5  # warm-up and costs
+            clock_s += _pairs_s(job, token_s * job.tokens)
     return count_s, clock_s
+
+
+def _pairs_s(job: JobSpec, pair_s: float) -> float:
+    """Seconds of all pairs; of adaptive ones midway between the least and the most, as a guess."""
+    least_s = pair_s * job.pairs
+    if job.timing != "adaptive":
+        return least_s
+    most = pair_s * (job.most_pairs or PairPlan.most_pairs)
+    return max(least_s, min((least_s + most) / 2, job.limit_s or PairPlan.limit_s))
 
 
 def _kind(job: JobSpec) -> tuple[object, ...]:

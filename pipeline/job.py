@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pipeline import costs, counts, distribution, estimate, pairs, spec, ties
+from pipeline import costs, counts, distribution, estimate, pairs, spec, ties, timing
 from pipeline.clocks import Decode, Timed
 from pipeline.context import open_texts
 from pipeline.drafts import parts_of
@@ -124,6 +124,8 @@ def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord
 
 def null(job: JobSpec) -> dict[str, float]:
     """The baseline against itself through the very same code: what noise alone shows here."""
+    # of as many pairs however noisy: its range would grow with their number
+    job = replace(job, timing="pairs") if job.timing == "adaptive" else job
     _, timed = _timed(job)
     measured = pairs.measure(timed.baseline, timed.baseline, _plan(job))
     found = pairs.statistics(measured.pairs)
@@ -169,12 +171,14 @@ def _timed(job: JobSpec) -> tuple[Workbench, Timed]:
 
 def _plan(job: JobSpec) -> pairs.PairPlan:
     mode: Any = job.timing
+    ends = {name: getattr(job, name) for name in timing.ADAPTIVE}
     return pairs.PairPlan(
         tokens=job.tokens,
         pairs=job.pairs,
         piece_tokens=job.piece_tokens,
         mode=mode,
         seed=job.seed,
+        **{name: value for name, value in ends.items() if value is not None},
     )
 
 

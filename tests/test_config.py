@@ -31,6 +31,10 @@ WRONG = {
     "timing.pairs=0": "timing.pairs=0: give 1 pair or more",
     "timing.pairs=-2": "timing.pairs=-2: give 1 pair or more",
     "timing.threads=0": "timing.threads=0",
+    "timing=adaptive timing.most_pairs=5": "timing.most_pairs=5: give no fewer than timing.pairs=6",
+    "timing=adaptive timing.half_width=2": "timing.half_width=2.0: give a share of the median",
+    "timing=adaptive timing.limit_s=0": "timing.limit_s=0.0: give a number of seconds above 0",
+    "timing=adaptive timing.pairs=0": "timing.pairs=0: give 1 pair or more",
     "timing=off": "timing=off is not known: timing is one of",
     "tokens=0": "tokens=0: give 1 or more",
     "tokens=1.5": "tokens=1.5: tokens must be a whole number",
@@ -56,7 +60,8 @@ WRONG = {
 def test_a_mistake_is_one_sentence_and_nothing_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], argument: str
 ) -> None:
-    line = ["draft=int8", "k=1", "seed=0", RECORDER, argument]
+    words = argument.split() if argument.startswith("timing=") else [argument]
+    line = ["draft=int8", "k=1", "seed=0", RECORDER, *words]
     show = Show(Console(stderr=False, highlight=False))
     code = sweep.main(line, jobs=fake_jobs, root=tmp_path, show=show)
     told = capsys.readouterr()
@@ -146,7 +151,9 @@ def test_help_shows_three_examples_first_and_every_option() -> None:
     assert told.returncode == 0 and not told.stderr
     assert lines[0] == "Examples"
     assert all(line.strip().startswith("python -m pipeline.sweep") for line in lines[1:4])
-    assert "draft: bigram, " in told.stdout and "timing: pairs, skip, whole" in told.stdout
+    assert (
+        "draft: bigram, " in told.stdout and "timing: adaptive, pairs, skip, whole" in told.stdout
+    )
 
 
 def test_the_configuration_is_shown_and_no_folder_is_left_anywhere(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = {
     # words and pure functions: numpy, and scipy's special functions; no torch
-    0: "records theory verify sampling exactness leak summary pairs ratios verdicts alike headlines"
-    " advice",
+    0: "records theory verify sampling exactness leak summary timing pairs ratios verdicts alike"
+    " headlines advice",
     # models, their state, their weights
     1: "text corpus tree_cache cache prefixes context model heads quantize drafts weights",
     # decoding, counting, timing, training
@@ -24,8 +24,8 @@ FLOORS = {
     # one job
     3: "spec workbench distribution ties estimate job",
     # the sweep over jobs
-    4: "config compose explain plan store lock stop pool progress journal phases run ending sweep"
-    " resume check_distribution same_text rule_gains",
+    4: "config compose explain plan store lock idle stop pool progress journal phases run ending"
+    " sweep resume check_distribution same_text rule_gains",
 }
 FLOOR = {name: floor for floor, names in FLOORS.items() for name in names.split()}
 HEAVY = {
