@@ -124,6 +124,8 @@ def _length(config: Mapping[str, Any]) -> dict[str, Any]:
         if tree:
             raise ValueError("k=auto is for proposal=chain: a tree has its depth in `tree`")
         return {"k": auto["most"], "k_auto": float(auto["threshold"])}
+    if isinstance(k, str) and k.isdecimal():  # as a grid in a file may have it
+        k = int(k)
     if isinstance(k, bool) or not isinstance(k, int):
         given = "null" if k is None else k
         raise ValueError(f"k={given}: k must be a whole number, 0 or more, or auto")

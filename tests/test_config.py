@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,10 @@ WRONG = {
     "k=-1": "k=-1: give 0",
     "k=four": "k=four: k must be a whole number",
     "k=1,four": "k=four: k must be a whole number",
+    "k=true": "k=True: k must be",
+    "k=2.5": "k=2.5: k must be",
+    "k_auto.treshold=1": "did you mean k_auto.threshold?",
+    "k_auto.most=few": "k_auto.most=few: k_auto.most must be a whole number",
     "k=null": "k=null: k must be a whole number, 0 or more, or auto",
     "~k": "has no k",
     "draft=int9": "draft=int9 is not known: draft is one of bigram, ",
@@ -78,11 +83,19 @@ def test_what_only_looks_like_a_mistake_is_allowed(tmp_path: Path, argument: str
     assert sweep.main(line, jobs=fake_jobs, root=tmp_path, show=Show(Console(quiet=True))) == 0
 
 
-def test_the_default_grid_is_three_drafts_four_lengths_three_seeds() -> None:
-    specs = [to_spec(one.config) for one in compose([])]
+@pytest.mark.parametrize(
+    ("line", "drafts", "seeds"),
+    [
+        ([], "bigram trigram ngram small layerskip heads int8 int4", (0, 1)),
+        (["experiment=reference"], "bigram int8 int4", (0, 1, 2)),
+    ],
+)
+def test_the_default_grid_is_the_family_and_the_references_its_three_drafts(
+    line: list[str], drafts: str, seeds: tuple[int, ...]
+) -> None:
+    specs = [to_spec(one.config) for one in compose(line)]
     points = [(spec.draft, spec.k, spec.seed) for spec in specs]
-    drafts, lengths, seeds = ("bigram", "int8", "int4"), (1, 2, 4, 8), (0, 1, 2)
-    assert points == [(d, k, s) for d in drafts for k in lengths for s in seeds]
+    assert points == [(d, k, s) for d in drafts.split() for k in (1, 2, 4, 8) for s in seeds]
     assert {spec.tokens for spec in specs} == {200} and {spec.pairs for spec in specs} == {6}
 
 
@@ -111,6 +124,31 @@ def test_swept_options_of_a_draft_reach_the_jobs() -> None:
     jobs = compose(["draft=int8", "draft.bits=2,3", "k=1", "seed=0"])
     assert [to_spec(one.config).draft_options["bits"] for one in jobs] == [2, 3]
     assert [one.config["draft"]["per_channel"] for one in jobs] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("k=auto k_auto.threshold=2", "k_auto.threshold=2.0, k_auto.most=8: give a probability"),
+        ("k=auto k_auto.most=0", "k_auto.most=0: give"),
+        ("k=auto proposal=tree verify=sequoia", "k=auto is for proposal=chain"),
+        ("k=-1 proposal=tree verify=sequoia", "k=-1: give 0"),
+        ("k=0 proposal=tree verify=sequoia", "k of 1 or more"),
+    ],
+)
+def test_a_length_that_cannot_be_is_refused(settings: str, told: str) -> None:
+    (one,) = compose(["draft=int8", "seed=0", *settings.split()])
+    with pytest.raises(ValueError, match=re.escape(told)):
+        to_spec(one.config)
+
+
+def test_auto_is_a_length_like_others_with_settings_of_its_own() -> None:
+    jobs = [to_spec(one.config) for one in compose(["draft=int8", "k=2,auto", "seed=0"])]
+    assert [(job.k, job.k_auto, job.length) for job in jobs] == [(2, None, 2), (8, 0.3, "auto")]
+    settings = ["k=auto", "k_auto.threshold=0.5", "k_auto.most=3"]
+    (job,) = [to_spec(one.config) for one in compose(["draft=int8", "seed=0", *settings])]
+    assert (job.k, job.k_auto) == (3, 0.5)
+    assert job.params()["k"] == "auto" and job.params()["k_most"] == 3
 
 
 def test_each_job_is_composed_again_from_its_own_overrides() -> None:

@@ -1,4 +1,4 @@
-"""Every experiment of conf/experiment runs whole, with few characters; and the default grid."""
+"""Every experiment of conf/experiment runs whole, with few characters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ FEWER = {
     "trees": ("draft=bigram",),
 }
 SMALL = ("tokens=12", "draws=50", "timing.pairs=2", "timing.piece_tokens=6", "n_jobs=2")
-DRAFTS = {"bigram", "trigram", "ngram", "small", "layerskip", "heads", "int8", "int4"}
 EXPERIMENTS = sorted(path.stem for path in CONF.glob("experiment/*.yaml"))
 
 
@@ -42,10 +41,3 @@ def test_every_experiment_says_how_many_jobs_it_has_and_how_long_they_take(name:
     assert re.search(r"(\d+) jobs, .*?\bminutes?\b", comment), comment
     said = next(int(found[1]) for found in re.finditer(r"(\d+) jobs", comment))
     assert said == len(compose([f"experiment={name}"]))
-
-
-def test_the_default_grid_is_the_whole_family() -> None:
-    jobs = [to_spec(one.config) for one in compose([])]
-    assert {job.draft for job in jobs} == DRAFTS
-    assert {job.k for job in jobs} == {1, 2, 4, 8} and {job.seed for job in jobs} == {0, 1}
-    assert len(jobs) == 64
