@@ -73,7 +73,7 @@ class SkippingText(OneText):
 
     def follow(self, target: Context) -> None:
         bare = target.bare()
-        if isinstance(bare, OneText):
+        if isinstance(bare, OneText) and not isinstance(self._cache, BorrowingCache):
             self._cache = BorrowingCache(self._own_layers, self._cache, bare.cache)
 
 
