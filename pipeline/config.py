@@ -161,6 +161,11 @@ def warnings_for(spec: JobSpec) -> list[str]:
             f"timing.{odd}={count} is odd: the orders AB and BA are not balanced, "
             f"{count + 1} would be"
         )
+    if spec.compile and spec.timing != "skip":
+        found.append(
+            "target.compile=true: torch compiles for some 20 s for each new length of pass, the "
+            "first time on this machine, before the clocks of a job"
+        )
     return found
 
 

@@ -27,11 +27,14 @@ def estimate_s(jobs: Sequence[JobSpec], count: Run, halves: Run) -> tuple[float,
     first = next(iter(kinds.values()))
     decode_s = _seconds(count, replace(first, draws=FEW))  # loading and decoding, hardly a draw
     load_s = _seconds(count, replace(first, draws=FEW, tokens=1))
+    halves(replace(first, tokens=1))  # where passes are compiled, that is once for all
     open_s = _seconds(halves, replace(first, tokens=1))
     tried = {}
     for kind, job in list(kinds.items())[:TRIALS]:
         draws_s = _seconds(count, replace(job, draws=SOME, tokens=1)) - load_s
         short = replace(job, tokens=min(TOKENS, job.tokens))
+        if job.compile:
+            halves(short)
         tried[kind] = max(0.0, draws_s), max(0.0, _seconds(halves, short) - open_s) / short.tokens
     usual = tuple(sum(column) / len(tried) for column in zip(*tried.values(), strict=True))
     count_s = clock_s = 0.0
@@ -54,7 +57,7 @@ def _pairs_s(job: JobSpec, pair_s: float) -> float:
 
 
 def _kind(job: JobSpec) -> tuple[object, ...]:
-    return job.draft, job.k, job.k_auto, job.verify, job.proposal, job.tree
+    return job.draft, job.k, job.k_auto, job.verify, job.proposal, job.tree, job.compile
 
 
 def _seconds(run: Run, job: JobSpec) -> float:

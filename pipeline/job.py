@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pipeline import costs, counts, distribution, estimate, pairs, spec, ties, timing
+from pipeline import costs, counts, distribution, estimate, pairs, programs, spec, ties, timing
 from pipeline.clocks import Decode, Timed
 from pipeline.context import open_texts
 from pipeline.drafts import parts_of
@@ -36,6 +36,8 @@ could go the other way on another machine."""
 def check(job: JobSpec) -> None:
     """ValueError, one sentence, for anything in the job that cannot work. Loads the weights."""
     Workbench.of(job, torch.float32)
+    if job.compile and job.timing != "skip":
+        programs.check_compiler()
 
 
 def digest(job: JobSpec) -> str:
@@ -156,6 +158,8 @@ def recheck(job: JobSpec) -> float:
 def _timed(job: JobSpec) -> tuple[Workbench, Timed]:
     torch.set_num_threads(job.threads)
     bench = Workbench.of(job, torch.float32)
+    if job.compile:
+        bench.compile()
     room = len(bench.prompt) + job.tokens
     timed = Timed(
         open_target=lambda ids: open_texts(bench.target, ids, room, None),

@@ -68,7 +68,8 @@ class JobSpec:
         for key in ("verify", "temperature", "top_k", "top_p", "eos"):
             if getattr(self, key) != usual[key]:
                 name += f" {key}={getattr(self, key)}"
-        return name + (" timing=adaptive" if self.timing == "adaptive" else "")
+        name += " timing=adaptive" if self.timing == "adaptive" else ""
+        return name + (" compiled" if self.compile else "")
 
     @property
     def length(self) -> int | str:
@@ -126,8 +127,10 @@ class JobSpec:
             )
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed={self.seed}: give a whole number, 0 or more, below 2^63")
-        if self.compile:
-            raise ValueError("target.compile=true: compiling is not there yet, leave it false")
+        if self.compile and self.proposal == "tree":
+            raise ValueError(
+                "target.compile=true: passes over trees are not compiled, give proposal=chain"
+            )
         if self.tokens < 1:
             raise ValueError(f"tokens={self.tokens}: give 1 or more characters to emit")
         if not self.prompt:
