@@ -20,7 +20,7 @@ READY := .venv/.ready$(if $(TORCH),-$(subst /,-,$(subst :,-,$(subst =,-,$(word 1
 JOBS := $(if $(N_JOBS),n_jobs=$(N_JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sweep sweep-quick dry-run resume ui test lint train check-distribution same-text clean
+.PHONY: help setup sweep sweep-quick dry-run resume ui test lint train check-distribution same-text bench bench-load clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | while IFS=@ read -r a b; do printf '%-24s %s\n' "$$a" "$$b"; done
@@ -76,6 +76,20 @@ check-distribution: setup  ## a million draws by the decoder against the target'
 
 same-text: setup  ## plain decoding's text and every draft's, one below the other
 	@$(PY) -m pipeline.same_text $(ARGS)
+
+bench: setup  ## the engine in figures, against its goals and against transformers; under 10 minutes
+	@$(MAKE) -s --no-print-directory .venv/.ready-hf || \
+	  echo "bench: transformers could not be installed: it goes on without the comparison" >&2
+	@$(PY) -m pipeline.bench $(ARGS)
+
+# what is there already stays as it is, torch too
+.venv/.ready-hf: $(READY)
+	@echo "adding transformers to .venv, once"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c .venv/constraints.txt $(PIP_ARGS) -e ".[dev,hf]"
+	@touch $@
+
+bench-load: setup  ## does a busy machine report the same ratio? it makes itself busy for this, a quarter of an hour
+	@$(PY) -m pipeline.bench.load $(ARGS)
 
 clean:  ## remove .venv and caches; results stay
 	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

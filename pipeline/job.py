@@ -87,7 +87,7 @@ def count(job: JobSpec) -> JobRecord:
 def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord:
     """The timed side, added to what was counted. `null` is the baseline against itself."""
     started_s = time.time()
-    bench, timed = _timed(job)
+    bench, timed = timed_sides(job)
     opened: list[Decode] = []  # the first only warmed up, then one a pair
 
     def speculative() -> Decode:
@@ -128,7 +128,7 @@ def null(job: JobSpec) -> dict[str, float]:
     """The baseline against itself through the very same code: what noise alone shows here."""
     # of as many pairs however noisy: its range would grow with their number
     job = replace(job, timing="pairs") if job.timing == "adaptive" else job
-    _, timed = _timed(job)
+    _, timed = timed_sides(job)
     measured = pairs.measure(timed.baseline, timed.baseline, _plan(job))
     found = pairs.statistics(measured.pairs)
     return {
@@ -144,7 +144,7 @@ def estimate_s(jobs: Sequence[JobSpec]) -> tuple[float, float]:
 
 
 def _halves(job: JobSpec) -> None:
-    _, timed = _timed(job)
+    _, timed = timed_sides(job)
     for side in (timed.baseline(), timed.speculative()):
         side.advance(job.tokens)
 
@@ -155,7 +155,8 @@ def recheck(job: JobSpec) -> float:
     return distribution.recheck(Workbench.of(job, torch.float64))
 
 
-def _timed(job: JobSpec) -> tuple[Workbench, Timed]:
+def timed_sides(job: JobSpec) -> tuple[Workbench, Timed]:
+    """The job's models in float32, and its two sides, ready to be timed."""
     torch.set_num_threads(job.threads)
     bench = Workbench.of(job, torch.float32)
     if job.compile:
