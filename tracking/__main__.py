@@ -1,4 +1,4 @@
-"""`python -m tracking show` prints a sweep's table again, `python -m tracking ui` its page."""
+"""Looks at sweeps that have run: `python -m tracking show`, `ui` and `compare`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tracking.compare import command as compare
 from tracking.reader import find_parent, from_outputs, from_store
 from tracking.recorder import Recorder
 from tracking.runs import FOR_MODELS, run_page
@@ -22,6 +23,8 @@ examples:
   python -m tracking show                      the newest sweep's table and conclusion
   python -m tracking show --sweep ID           those of another one
   python -m tracking ui                        MLflow's page, and the address of the newest sweep
+  python -m tracking compare                   each machine's newest sweeps side by side
+  python -m tracking compare --machine attic cellar --html page.html
 """
 
 
@@ -56,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     ui.add_argument("--port", type=int, help="default: the first free one from 5000 on")
     ui.add_argument("--open", action="store_true", help="also open it in the browser")
     ui.set_defaults(run=_ui)
+    compare.add_to(commands)
     return parser
 
 

@@ -1,0 +1,64 @@
+"""The comparison as one HTML file that needs nothing else: no script, no font, no address."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping
+from importlib import resources
+from typing import TYPE_CHECKING
+
+import jinja2
+
+from tracking.compare.comparison import Comparison
+from tracking.compare.figures import figures
+from tracking.compare.table import entries
+from tracking.compare.words import sections
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SHARP_DPI = 160
+_CAPTIONS = {
+    "ranges": "Each bar goes from the smallest to the largest ratio of a pair, the mark is the "
+    "median. Bars that do not overlap are told apart.",
+    "costs": "c is the time of a drafted token, v that of a verify pass over k + 1 positions, each "
+    "over the time of a target pass. A draft with c near 1 cannot pay.",
+    "breakeven": "A panel for each k. The line is where nothing is gained: the more a drafted "
+    "token costs, the more must be accepted. Acceptance is the constant one that gives the yield "
+    "which was counted; the cost is c + (v - 1 + o) / k.",
+}
+
+
+def as_html(comparison: Comparison) -> str:
+    """The whole page."""
+    source = resources.files("tracking.compare").joinpath("page.html").read_text("utf-8")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    told = sections(comparison)
+    return environment.from_string(source).render(
+        title=comparison.name,
+        facts=comparison.facts,
+        labels=[column.label for column in comparison.columns],
+        first=[part for part in told if part[0] in ("Counts", "What flips")],
+        rest=[part for part in told if part[0] not in ("Counts", "What flips")],
+        entries=entries(comparison),
+        figures=_inline(figures(comparison)),
+    )
+
+
+def _inline(drawn: Mapping[str, Figure]) -> list[dict[str, str]]:
+    return [
+        {"name": name, "caption": _CAPTIONS[name], "address": _address(figure)}
+        for name, figure in drawn.items()
+    ]
+
+
+def _address(figure: Figure) -> str:
+    return f"data:image/png;base64,{base64.b64encode(as_png(figure, _SHARP_DPI)).decode()}"
+
+
+def as_png(figure: Figure, dpi: float | None = None) -> bytes:
+    """At the figure's own resolution unless another is given."""
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=dpi or "figure")
+    return out.getvalue()
