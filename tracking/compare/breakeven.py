@@ -12,16 +12,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from scipy.optimize import brentq
 
 from tracking.compare.timings import Line
 from tracking.drawing import COLOURS, HALO, MARKERS, SMALL, TEXT, TITLE, new_figure
 from tracking.rows import Row
 
 _WIDE = 3  # panels beside each other
+Numbers = npt.NDArray[np.float64]
+_GRID: Numbers = np.linspace(0.0, 1.0, 2001)
 
 
 @dataclass(frozen=True)
@@ -37,12 +39,11 @@ class Point:
 
 def constant_acceptance(tokens_per_pass: float, k: int) -> float:
     """a in [0, 1] with Σ_{i=0..k} aⁱ = `tokens_per_pass`; a yield above k + 1 counts as 1."""
-    if tokens_per_pass >= k + 1:
-        return 1.0
-    if tokens_per_pass <= 1.0:
-        return 0.0
-    found = brentq(lambda a: sum(a**i for i in range(k + 1)) - tokens_per_pass, 0.0, 1.0)
-    return float(found)
+    return float(np.interp(tokens_per_pass, _yields(_GRID, k), _GRID))
+
+
+def _yields(a: Numbers, k: int) -> Numbers:
+    return np.sum([a**i for i in range(k + 1)], axis=0)
 
 
 def full_cost(row: Row) -> float | None:
@@ -91,11 +92,9 @@ def map_of(lines: Sequence[Line], labels: Sequence[str]) -> Figure | None:
 
 def _panel(axes: Axes, here: Sequence[Point], most: float) -> None:
     k = here[0].k
-    a = np.linspace(0.0, 1.0, 201)
-    # the cost at which an acceptance breaks even: (Σ aⁱ - 1) / k
-    cost = sum(a**i for i in range(1, k + 1)) / k
-    axes.plot(cost, a, color="black", linewidth=1.2)
-    axes.fill_betweenx(a, 0.0, cost, color="#009E73", alpha=0.13, linewidth=0)
+    cost = (_yields(_GRID, k) - 1.0) / k  # at which an acceptance breaks even
+    axes.plot(cost, _GRID, color="black", linewidth=1.2)
+    axes.fill_betweenx(_GRID, 0.0, cost, color="#009E73", alpha=0.13, linewidth=0)
     for point in here:
         axes.plot(
             max(point.cost, 0.0),

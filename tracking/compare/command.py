@@ -11,11 +11,6 @@ from urllib.request import url2pathname
 
 from rich.console import Console
 
-from tracking.compare.choose import choose
-from tracking.compare.comparison import compare
-from tracking.compare.log import Output, log
-from tracking.compare.read import StoredSweeps
-from tracking.compare.terminal import show
 from tracking.recorder import Recorder
 from tracking.runs import run_page
 from tracking.store import Store
@@ -66,7 +61,13 @@ def _several(text: str) -> int:
 
 def run(recorder: Recorder, options: argparse.Namespace) -> int:
     """The exit code; ValueError and StoreUnavailable say in a sentence what went wrong."""
-    store = recorder.open()
+    store = recorder.open()  # before MLflow is loaded: this sets its environment
+    from tracking.compare.choose import choose
+    from tracking.compare.comparison import compare
+    from tracking.compare.log import Output, log
+    from tracking.compare.read import StoredSweeps
+    from tracking.compare.terminal import show
+
     stored = StoredSweeps(store)
     with unavailable(store.location):
         sweeps = choose(stored, options.sweep, options.machine, options.last)

@@ -17,7 +17,7 @@ def count_sentences(sweeps: Sequence[Sweep], counts: Counts) -> list[str]:
     if not counts.matches:
         told = ["No job has its counts in two of the sweeps, so there is nothing that must agree."]
     else:
-        told = [_agreement(counts)]
+        told = _agreement(counts)
     if counts.disagreements:
         told += _disagreement(counts.disagreements[0], len(counts.disagreements), sweeps)
     told += [_apart(apart, sweeps) for apart in counts.apart]
@@ -25,12 +25,28 @@ def count_sentences(sweeps: Sequence[Sweep], counts: Counts) -> list[str]:
     return told
 
 
-def _agreement(counts: Counts) -> str:
-    matched = len(counts.matches)
-    told = f"{counts.agreeing} of {matched} {'job agrees' if matched == 1 else 'jobs agree'}"
-    if counts.same_jobs == matched:
-        return f"{told}: the same weights, code and configuration."
-    return f"{told}; {counts.same_jobs} of {matched} have the same weights, code and configuration."
+def _agreement(counts: Counts) -> list[str]:
+    """For two sweeps a sentence; for more, one for all of them and one for each pair."""
+    pairs: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+    for found in counts.matches:
+        for (left, a), (right, b) in found.pairs():
+            agrees = a.tags["counts.digest"] == b.tags["counts.digest"]
+            pairs.setdefault((left.label, right.label), []).append((agrees, a.digest == b.digest))
+    if len(pairs) == 1:
+        return [_agreeing("", [*pairs.values()][0])]
+    every = [(found.agrees, found.same_job) for found in counts.matches]
+    each = [_agreeing(f" between {one} and {other}", p) for (one, other), p in pairs.items()]
+    return [_agreeing(" everywhere", every), *each]
+
+
+def _agreeing(where: str, jobs: Sequence[tuple[bool, bool]]) -> str:
+    """`jobs` says of each whether its counts agree, and whether it is the very same job."""
+    agree, same = (sum(told) for told in zip(*jobs, strict=True))
+    told = f"{agree} of {len(jobs)} {'job agrees' if len(jobs) == 1 else 'jobs agree'}{where}"
+    equal = "the same weights, code and configuration"
+    if same == len(jobs):
+        return f"{told}: {equal}."
+    return f"{told}; {same} of {len(jobs)} {'has' if same == 1 else 'have'} {equal}."
 
 
 def _disagreement(first: Disagreement, how_many: int, sweeps: Sequence[Sweep]) -> list[str]:

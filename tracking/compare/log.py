@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from tracking import names
 from tracking.compare.comparison import Comparison
 from tracking.compare.data import as_data
-from tracking.compare.figures import figures
-from tracking.compare.page import as_html, as_png
+from tracking.compare.page import as_html, draw
 from tracking.compare.table import as_markdown, tidy
 from tracking.compare.words import sections
 from tracking.notes import LONGEST_NOTE, for_page
@@ -32,13 +31,13 @@ class Output:
 
     @classmethod
     def of(cls, comparison: Comparison) -> Output:
-        html = as_html(comparison)
+        drawn = draw(comparison)
+        html = as_html(comparison, drawn)
         data = json.dumps(as_data(comparison), indent=1, ensure_ascii=False, allow_nan=False)
         files: dict[str, str | bytes] = {"compare.html": html, "compare.json": data}
         if rows := tidy(comparison):
             files["compare.csv"] = as_csv(rows)
-        for name, figure in figures(comparison).items():
-            files[f"figures/{name}.png"] = as_png(figure)
+        files |= {f"figures/{name}.png": png for name, png in drawn.items()}
         return cls(html, data, files)
 
 

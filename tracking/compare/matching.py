@@ -1,8 +1,9 @@
 """Which jobs of different sweeps are the same one, and what sets them apart. Pure.
 
-Jobs are the same where `job.digest` is. A job without a partner of its digest is matched by its
-configuration, so that different weights or code are named instead of leaving nothing to compare;
-what only concerns the clocks may differ then too: counts do not depend on it.
+Jobs are the same where `job.digest` is: equal weights, code and configuration. Jobs are matched by
+their configuration, which those of one digest share, so that different weights or code are named
+instead of leaving nothing to compare. What only concerns the clocks may differ where nothing else
+is left: counts do not depend on it.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def match(sweeps: Sequence[Sweep]) -> tuple[list[Match], dict[str, list[JobRecor
     left = {sweep.id: _counted_jobs(sweep) for sweep in sweeps}
     place = {id(r): n for n, r in enumerate(r for s in sweeps for r in left[s.id])}
     found: list[Match] = []
-    for key in (lambda r: r.digest, whole, counted):
+    for key in (whole, counted):
         groups: dict[str, dict[str, JobRecord]] = {}
         for sweep in sweeps:
             for record in left[sweep.id]:

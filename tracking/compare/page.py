@@ -30,8 +30,8 @@ _CAPTIONS = {
 }
 
 
-def as_html(comparison: Comparison) -> str:
-    """The whole page."""
+def as_html(comparison: Comparison, drawn: Mapping[str, bytes]) -> str:
+    """The whole page; `drawn` maps a figure's name to its PNG."""
     source = resources.files("tracking.compare").joinpath("page.html").read_text("utf-8")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     told = sections(comparison)
@@ -42,23 +42,23 @@ def as_html(comparison: Comparison) -> str:
         first=[part for part in told if part[0] in ("Counts", "What flips")],
         rest=[part for part in told if part[0] not in ("Counts", "What flips")],
         entries=entries(comparison),
-        figures=_inline(figures(comparison)),
+        figures=[
+            {"name": name, "caption": _CAPTIONS[name], "address": _address(png)}
+            for name, png in drawn.items()
+        ],
     )
 
 
-def _inline(drawn: Mapping[str, Figure]) -> list[dict[str, str]]:
-    return [
-        {"name": name, "caption": _CAPTIONS[name], "address": _address(figure)}
-        for name, figure in drawn.items()
-    ]
+def draw(comparison: Comparison) -> dict[str, bytes]:
+    """Every figure as a PNG, sharp enough for a page that is printed or enlarged."""
+    return {name: _png(figure) for name, figure in figures(comparison).items()}
 
 
-def _address(figure: Figure) -> str:
-    return f"data:image/png;base64,{base64.b64encode(as_png(figure, _SHARP_DPI)).decode()}"
+def _address(png: bytes) -> str:
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
-def as_png(figure: Figure, dpi: float | None = None) -> bytes:
-    """At the figure's own resolution unless another is given."""
+def _png(figure: Figure) -> bytes:
     out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=dpi or "figure")
+    figure.savefig(out, format="png", dpi=_SHARP_DPI)
     return out.getvalue()
