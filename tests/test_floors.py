@@ -23,8 +23,8 @@ FLOORS = {
     # one job
     3: "spec workbench distribution ties estimate job",
     # the sweep over jobs
-    4: "config compose explain plan store lock stop pool progress journal phases run ending sweep"
-    " resume check_distribution same_text rule_gains",
+    4: "config compose explain plan store lock stop pool progress journal recording phases run"
+    " ending sweep resume check_distribution same_text rule_gains",
 }
 FLOOR = {name: floor for floor, names in FLOORS.items() for name in names.split()}
 HEAVY = {
