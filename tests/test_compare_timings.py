@@ -7,9 +7,9 @@ from dataclasses import replace
 from pipeline.records import JobRecord
 from tests.compared import on_machine, side_by_side, timed
 from tests.records_factory import make_record, make_sweep
-from tracking.compare.sweeps import main_load
 from tracking.compare.table import entries, tidy
 from tracking.compare.words import flip_sentences, rank_sentences, speed_sentences
+from tracking.load import main_load
 
 SLOW, LEVEL, FAST = (0.7, 0.8, 0.9), (0.9, 1.0, 1.2), (1.3, 1.4, 1.5)
 

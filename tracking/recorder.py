@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.records import JobRecord
 from tracking import names
-from tracking.load import Meter
+from tracking.load import Meter, main_load
 from tracking.location import Location, locate
 from tracking.machine import describe
 from tracking.notes import LONGEST_NOTE, experiment_note, for_page
@@ -204,9 +204,12 @@ class Recorder:
             files["summary.csv"] = as_csv(summary["rows"])
         for name, figure in figures.items():
             files.update(_image(name, figure))
+        tags = {NOTE_TAG: for_page(table_markdown)[:LONGEST_NOTE]}
+        states = [(job.get("tags") or {}).get("load.state") for job in summary.get("jobs") or []]
+        if state := main_load(states):
+            tags["load.state"] = state  # of most jobs: what a comparison picks sweeps by
         with self._writing() as (_, runs):
-            note = {NOTE_TAG: for_page(table_markdown)[:LONGEST_NOTE]}
-            runs.log(runs.parent_id, points, runs.new_params(sweep_params(summary)), note)
+            runs.log(runs.parent_id, points, runs.new_params(sweep_params(summary)), tags)
             runs.log_files(runs.parent_id, files)
             runs.finish(status, now_ms)
 

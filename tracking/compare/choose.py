@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from tracking.compare.comparison import NothingToCompare
 from tracking.compare.read import StoredSweeps
-from tracking.compare.sweeps import Sweep, main_load
+from tracking.compare.sweeps import Sweep
+from tracking.load import main_load
 
 if TYPE_CHECKING:
     from mlflow.entities import Run

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pipeline.records import JobRecord
+from tracking.load import STATES, main_load
 
-STATES = ("idle", "light", "busy")
 _LONGEST_NAME = 24
 
 
@@ -47,15 +47,12 @@ class Column:
     records: Sequence[JobRecord]
 
 
-def main_load(states: Iterable[str | None]) -> str:
-    """The most frequent of the known states, of equally frequent ones the busier."""
-    seen = Counter(state for state in states if state in STATES)
-    return max(seen, key=lambda state: (seen[state], STATES.index(state)), default="")
-
-
 def labelled(sweeps: Iterable[Sweep]) -> list[Sweep]:
-    """With a label each: the machine's name, then as needed its load and the sweep's id."""
-    sweeps = list(sweeps)
+    """With a label each: the machine's name, then as needed its load and the sweep's id.
+
+    What jobs say of the machine, which library multiplies there, is added to the sweeps' tags.
+    """
+    sweeps = [replace(sweep, tags={**_told_by_jobs(sweep), **sweep.tags}) for sweep in sweeps]
     names = _machine_names(sweeps)
     labels = [names[sweep.machine] for sweep in sweeps]
     for more in (lambda sweep: sweep.load, lambda sweep: sweep.id):
@@ -65,6 +62,13 @@ def labelled(sweeps: Iterable[Sweep]) -> list[Sweep]:
             for label, sweep in zip(labels, sweeps, strict=True)
         ]
     return [replace(sweep, label=label) for sweep, label in zip(sweeps, labels, strict=True)]
+
+
+def _told_by_jobs(sweep: Sweep) -> dict[str, str]:
+    told: dict[str, str] = {}
+    for record in sweep.records:
+        told |= {name: v for name, v in record.tags.items() if name.startswith("machine.")}
+    return told
 
 
 def columns(sweeps: Sequence[Sweep]) -> list[Column]:
