@@ -17,6 +17,7 @@ from tracking.recorder import Recorder
 from tracking.runs import FOR_MODELS, run_page
 from tracking.serve import ServerFailed, served
 from tracking.trouble import StoreUnavailable, unavailable
+from tracking.views import share_jobs_view
 
 _EXAMPLES = """\
 examples:
@@ -85,9 +86,13 @@ def _ui(recorder: Recorder, options: argparse.Namespace) -> int:
         raise ValueError(f"there is no sweep {options.sweep!r} in {store.location.shown}")
     with served(store.location, options.port) as page:
         address = f"{page.base}/#/experiments/{store.experiment_id}/runs{FOR_MODELS}"
+        told = ""
         if parent is not None:
             address = run_page(page.base, store.experiment_id, parent.info.run_id)
-        print(f"{address}\nCtrl-C ends it.", flush=True)
+            with unavailable(store.location):
+                jobs = page.base + share_jobs_view(store, parent.data.tags["sweep.id"])
+            told = f"its jobs:   {jobs}\nin charts:  {jobs}&compareRunsMode=CHART\n"
+        print(f"{address}\n{told}Ctrl-C ends it.", flush=True)
         if options.open:
             webbrowser.open(address)
         page.wait()

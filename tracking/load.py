@@ -32,7 +32,7 @@ def load_state(others_share: float | None) -> LoadState | None:
 
 def main_load(states: Iterable[str | None]) -> str:
     """The most frequent of the known states, of equally frequent ones the busier; else empty."""
-    known = [state for state in states if state in STATES]
+    known = [str(state) for state in states if state in STATES]
     busiest_first: list[str] = [*reversed(STATES)]
     return max(busiest_first, key=known.count) if known else ""
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import io
 from collections.abc import Mapping
-from importlib import resources
 from typing import TYPE_CHECKING
-
-import jinja2
 
 from tracking.compare.comparison import Comparison
 from tracking.compare.figures import figures
 from tracking.compare.table import entries
 from tracking.compare.words import sections
+from tracking.page import address, render
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,10 +29,9 @@ _CAPTIONS = {
 
 def as_html(comparison: Comparison, drawn: Mapping[str, bytes]) -> str:
     """The whole page; `drawn` maps a figure's name to its PNG."""
-    source = resources.files("tracking.compare").joinpath("page.html").read_text("utf-8")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     told = sections(comparison)
-    return environment.from_string(source).render(
+    return render(
+        "compare.html",
         title=comparison.name,
         facts=comparison.facts,
         labels=[column.label for column in comparison.columns],
@@ -43,7 +39,7 @@ def as_html(comparison: Comparison, drawn: Mapping[str, bytes]) -> str:
         rest=[part for part in told if part[0] not in ("Counts", "What flips")],
         entries=entries(comparison),
         figures=[
-            {"name": name, "caption": _CAPTIONS[name], "address": _address(png)}
+            {"name": name, "caption": _CAPTIONS[name], "address": address(png)}
             for name, png in drawn.items()
         ],
     )
@@ -52,10 +48,6 @@ def as_html(comparison: Comparison, drawn: Mapping[str, bytes]) -> str:
 def draw(comparison: Comparison) -> dict[str, bytes]:
     """Every figure as a PNG, sharp enough for a page that is printed or enlarged."""
     return {name: _png(figure) for name, figure in figures(comparison).items()}
-
-
-def _address(png: bytes) -> str:
-    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 def _png(figure: Figure) -> bytes:
