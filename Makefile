@@ -20,7 +20,7 @@ READY := .venv/.ready$(if $(TORCH),-$(subst /,-,$(subst :,-,$(subst =,-,$(word 1
 JOBS := $(if $(N_JOBS),n_jobs=$(N_JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sweep sweep-quick dry-run resume ui test lint train check-distribution same-text bench bench-load clean
+.PHONY: help setup sweep sweep-quick dry-run resume ui compare test lint train check-distribution same-text bench bench-load clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | while IFS=@ read -r a b; do printf '%-24s %s\n' "$$a" "$$b"; done
@@ -61,6 +61,9 @@ resume: setup  ## go on with the newest sweep, or with ARGS=SWEEP
 
 ui: setup  ## open MLflow's page at the newest sweep
 	@$(PY) -m tracking ui --open $(ARGS)
+
+compare: setup  ## the newest sweeps of each machine and load side by side
+	@$(PY) -m tracking compare $(ARGS)
 
 test: setup  ## run the tests
 	@$(PY) -m pytest $(ARGS)

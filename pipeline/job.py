@@ -15,7 +15,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from pipeline import costs, counts, distribution, estimate, pairs, programs, spec, ties, timing
+from pipeline import (
+    costs,
+    counts,
+    distribution,
+    engine,
+    estimate,
+    pairs,
+    programs,
+    spec,
+    ties,
+    timing,
+)
 from pipeline.clocks import Decode, Timed
 from pipeline.context import open_texts
 from pipeline.drafts import parts_of
@@ -75,6 +86,7 @@ def count(job: JobSpec) -> JobRecord:
             "job.digest": digest(job),
             "code.digest": spec.code_digest(),
             "exactness": "near-tie" if near_tie else "ok",
+            **engine.tags(),
         },
         rounds=counts.tidy(trace),
         notes=(_near_tie_note(trace.margin_min),) if near_tie else (),

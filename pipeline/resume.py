@@ -15,10 +15,11 @@ from pathlib import Path
 from pipeline.compose import ROOT
 from pipeline.plan import Jobs, Plan, git_tags
 from pipeline.progress import Show
+from pipeline.recording import build_recorder
 from pipeline.run import Sweep
 from pipeline.stop import Stop, Stopped
 from pipeline.store import Store
-from pipeline.sweep import BAD_INPUT, build_recorder, pipeline_jobs
+from pipeline.sweep import BAD_INPUT, pipeline_jobs
 
 
 def main(

@@ -6,19 +6,17 @@ Hydra composes the jobs, joblib runs them, and the recorder that conf/tracking n
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, cast
 
 import joblib
-from hydra.utils import instantiate
 
 from pipeline import config
 from pipeline.compose import ROOT, compose
-from pipeline.journal import Recorder
 from pipeline.plan import Jobs, Plan, git_tags, make_plan
 from pipeline.progress import Show, clock_face
+from pipeline.recording import build_recorder
 from pipeline.run import Sweep
 from pipeline.stop import Stop, Stopped
 from pipeline.store import Store
@@ -68,13 +66,6 @@ def _prepare(
     show.say(f"sweep {store.sweep_id}: {len(plan.jobs)} jobs, {plan.workers} workers")
     held.enter_context(store.held())
     return Sweep(plan, store, jobs, recorder, stop, show, git_tags(ROOT))
-
-
-def build_recorder(tracking: Mapping[str, Any], root: Path) -> Recorder:
-    """The recorder that the config names, its address checked. ValueError says what is wrong."""
-    recorder = cast(Recorder, instantiate(dict(tracking), root=str(root)))
-    recorder.check()
-    return recorder
 
 
 def list_jobs(plan: Plan, jobs: Jobs, show: Show) -> None:

@@ -58,6 +58,13 @@ WRONG = {
     "n_jobs=0": "n_jobs=0: give 1 or more workers",
     "n_jobs=1,2": "n_jobs is one for a whole sweep",
     "tracking.uri=file:///tmp/x": "is a folder",
+    "tracking.uri=5": "tracking.uri=5: give an address",
+    "tracking.anonymous=foo": "tracking.anonymous=foo: give true",
+    "tracking.machine=''": "tracking.machine='': give a name",
+    "tracking.machine=true": "tracking.machine=True: give a name",
+    "tracking._target_=os.system": "tracking._target_=os.system: this is no recorder",
+    "tracking._target_=no.such": "tracking._target_=no.such: this is no recorder",
+    "tracking._target_=null": "tracking._target_=None: this is no recorder",
 }
 
 

@@ -17,7 +17,7 @@ FLOORS = {
     0: "records theory verify sampling exactness leak summary timing pairs ratios verdicts alike"
     " headlines advice",
     # models, their state, their weights
-    1: "text corpus tree_cache cache prefixes context model programs compiled compiled_text"
+    1: "engine text corpus tree_cache cache prefixes context model programs compiled compiled_text"
     " compiled_heads heads quantize drafts weights",
     # decoding, counting, timing, training
     2: "proposal decode counts tree_proposal tree_decode tree_rounds tree_counts clocks rounds"
@@ -25,8 +25,8 @@ FLOORS = {
     # one job
     3: "spec workbench distribution ties estimate job",
     # the sweep over jobs
-    4: "config compose explain plan store lock idle stop pool progress journal phases run ending"
-    " sweep resume check_distribution same_text rule_gains",
+    4: "config compose explain plan store lock idle stop pool progress journal recording phases run"
+    " ending sweep resume check_distribution same_text rule_gains",
     # what measures the engine itself: nothing imports it
     5: "bench",
 }

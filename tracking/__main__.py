@@ -1,4 +1,4 @@
-"""`python -m tracking show` prints a sweep's table again, `python -m tracking ui` its page."""
+"""Looks at sweeps that have run: `python -m tracking show`, `ui` and `compare`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tracking.compare import command as compare
 from tracking.reader import find_parent, from_outputs, from_store
 from tracking.recorder import Recorder
 from tracking.runs import FOR_MODELS, run_page
 from tracking.serve import ServerFailed, served
 from tracking.trouble import StoreUnavailable, unavailable
+from tracking.views import share_jobs_view
 
 _EXAMPLES = """\
 examples:
   python -m tracking show                      the newest sweep's table and conclusion
   python -m tracking show --sweep ID           those of another one
   python -m tracking ui                        MLflow's page, and the address of the newest sweep
+  python -m tracking compare                   each machine's newest sweeps side by side
+  python -m tracking compare --machine attic cellar --html page.html
 """
 
 
@@ -56,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     ui.add_argument("--port", type=int, help="default: the first free one from 5000 on")
     ui.add_argument("--open", action="store_true", help="also open it in the browser")
     ui.set_defaults(run=_ui)
+    compare.add_to(commands)
     return parser
 
 
@@ -81,9 +86,13 @@ def _ui(recorder: Recorder, options: argparse.Namespace) -> int:
         raise ValueError(f"there is no sweep {options.sweep!r} in {store.location.shown}")
     with served(store.location, options.port) as page:
         address = f"{page.base}/#/experiments/{store.experiment_id}/runs{FOR_MODELS}"
+        told = ""
         if parent is not None:
             address = run_page(page.base, store.experiment_id, parent.info.run_id)
-        print(f"{address}\nCtrl-C ends it.", flush=True)
+            with unavailable(store.location):
+                jobs = page.base + share_jobs_view(store, parent.data.tags["sweep.id"])
+            told = f"its jobs:   {jobs}\nin charts:  {jobs}&compareRunsMode=CHART\n"
+        print(f"{address}\n{told}Ctrl-C ends it.", flush=True)
         if options.open:
             webbrowser.open(address)
         page.wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,6 +12,7 @@ import psutil
 
 _CPUS = Path("/sys/devices/system/cpu")
 LoadState = Literal["idle", "light", "busy"]
+STATES: tuple[LoadState, ...] = ("idle", "light", "busy")
 
 IDLE_BELOW = 0.05
 BUSY_FROM = 0.25
@@ -28,6 +30,13 @@ def load_state(others_share: float | None) -> LoadState | None:
     if others_share < IDLE_BELOW:
         return "idle"
     return "light" if others_share < BUSY_FROM else "busy"
+
+
+def main_load(states: Iterable[str | None]) -> str:
+    """The most frequent of the known states, of equally frequent ones the busier; else empty."""
+    known = [str(state) for state in states if state in STATES]
+    busiest_first: list[str] = [*reversed(STATES)]
+    return max(busiest_first, key=known.count) if known else ""
 
 
 def load_average_1m() -> float | None:

@@ -44,6 +44,7 @@ SECTIONS: dict[str, tuple[MetricSide, str]] = {
     "null": ("clocks", "the baseline against itself: what this machine's noise alone gives"),
     "load": ("clocks", "how busy the machine was meanwhile"),
     "sweep": ("counts", "the sweep as a whole, on its parent run; its seconds are clocks"),
+    "compare": ("counts", "sweeps side by side, on a run of its own; its flips are of clocks"),
 }
 
 
@@ -136,6 +137,9 @@ _METRICS = (
     _clock("sweep/count_s", "s", "the counting phase"),
     _clock("sweep/clock_s", "s", "the timing phase, without waits for an idle machine"),
     _clock("sweep/timed_share", "1", "part of the timing phase that was spent inside timed halves"),
+    _count("compare/matched", "jobs", "jobs that two or more of the sweeps have"),
+    _count("compare/agreeing", "jobs", "those of them whose counts are equal"),
+    _clock("compare/flips", "rows", "draft and k faster in one column, and slower in another"),
 )
 METRICS: dict[str, Metric] = {metric.name: metric for metric in _METRICS}
 
@@ -202,7 +206,9 @@ _TAGS = (
     Tag("machine.governor", "clocks", "frequency governor"),
     Tag("machine.frequency_mhz", "clocks", "lowest and highest clock frequency"),
     Tag("machine.virtual", "clocks", "kind of virtual machine or container, or no"),
-    Tag("run.kind", "about", "sweep, or job of a sweep"),
+    Tag("run.kind", "about", "sweep, job of a sweep, or compare"),
+    Tag("compare.digest", "about", "hash of what a comparison was made from"),
+    Tag("compare.sweeps", "about", "the sweeps that were compared"),
     Tag("sweep.id", "about", "the sweep that the run belongs to"),
     Tag("sweep.description", "about", "what the sweep was for"),
     Tag("job.command", "about", "runs this very job again"),

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.records import JobRecord
 from tracking import names
-from tracking.load import Meter
+from tracking.load import Meter, main_load
 from tracking.location import Location, locate
 from tracking.machine import describe
 from tracking.notes import LONGEST_NOTE, experiment_note, for_page
+from tracking.page import sweep_page
 from tracking.payload import (
     Payload,
     Point,
@@ -202,11 +203,16 @@ class Recorder:
         }
         if summary.get("rows"):
             files["summary.csv"] = as_csv(summary["rows"])
-        for name, figure in figures.items():
-            files.update(_image(name, figure))
+        images = {name: _image(figure) for name, figure in figures.items()}
+        files |= {f"figures/{name}{suffix}": image for name, (suffix, image) in images.items()}
+        pngs = {name: image for name, (suffix, image) in images.items() if suffix == ".png"}
+        files["report.html"] = sweep_page(self._opened().sweep_id, table_markdown, pngs)
+        tags = {NOTE_TAG: for_page(table_markdown)[:LONGEST_NOTE]}
+        states = [(job.get("tags") or {}).get("load.state") for job in summary.get("jobs") or []]
+        if state := main_load(states):
+            tags["load.state"] = state  # of most jobs: what a comparison picks sweeps by
         with self._writing() as (_, runs):
-            note = {NOTE_TAG: for_page(table_markdown)[:LONGEST_NOTE]}
-            runs.log(runs.parent_id, points, runs.new_params(sweep_params(summary)), note)
+            runs.log(runs.parent_id, points, runs.new_params(sweep_params(summary)), tags)
             runs.log_files(runs.parent_id, files)
             runs.finish(status, now_ms)
 
@@ -261,9 +267,10 @@ def _enter(store: Store, sweep: _Sweep) -> SweepRuns:
     return runs
 
 
-def _image(name: str, figure: Figure | Path) -> dict[str, bytes]:
+def _image(figure: Figure | Path) -> tuple[str, bytes]:
+    """A file's ending and what is in it."""
     if isinstance(figure, Path):
-        return {f"figures/{name}{figure.suffix}": figure.read_bytes()}
+        return figure.suffix, figure.read_bytes()
     out = io.BytesIO()
     figure.savefig(out, format="png")
-    return {f"figures/{name}.png": out.getvalue()}
+    return ".png", out.getvalue()

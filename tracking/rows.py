@@ -75,10 +75,15 @@ class Row:
         return [(key, value) for key, value in self.split.items() if value != "none"]
 
 
-def rows(records: Iterable[JobRecord]) -> list[Row]:
-    """By draft in the order of first occurrence, then k. Raises nothing on failed records."""
+def rows(records: Iterable[JobRecord], among: Iterable[JobRecord] | None = None) -> list[Row]:
+    """By draft in the order of first occurrence, then k. Raises nothing on failed records.
+
+    What differs `among` records, by default these, makes rows of their own: so that the rows of
+    several sweeps are named alike.
+    """
     records = list(records)
-    known = [record for record in records if _is_good(record)] or records
+    among = records if among is None else list(among)
+    known = [record for record in among if _is_good(record)] or records
     varying = [name for name in _MAY_SPLIT if len(_values_of(name, known)) > 1]
     varying += _options_that_vary(known)
     groups: dict[tuple[str, ...], list[JobRecord]] = {}

@@ -1,0 +1,184 @@
+"""`python -m tracking compare`: from a store, chosen by sweep, machine or date, kept in MLflow."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mlflow.entities import Run
+
+from pipeline.records import JobRecord
+from tests.compared import SHARED, nudged
+from tests.records_factory import make_record, make_sweep
+from tests.tracking_store import client, project
+from tracking.__main__ import main
+from tracking.recorder import Recorder
+from tracking.runs import search
+
+JOBS = make_sweep(("bigram", "int8"), (1, 4), (0,))
+
+
+def keep(
+    recorder: Recorder, sweep_id: str, machine: str, records: list[JobRecord], load: str = "idle"
+) -> None:
+    tags = {"machine.id": f"id-{machine}", "machine.name": machine}
+    recorder.open_sweep(sweep_id, "a test", tags)
+    for record in records:
+        own = SHARED | {"load.state": load} | record.tags
+        recorder.log_job(replace(record, tags=own))
+    jobs = [{"tags": {"load.state": load}} for _ in records]
+    recorder.close_sweep("FINISHED", {}, "", {"jobs": jobs}, {})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Recorder:
+    """attic was idle, then busy; cellar has other weights for int8."""
+    recorder = Recorder(root=project(tmp_path))
+    keep(recorder, "s1", "attic", JOBS)
+    keep(recorder, "s2", "attic", JOBS, "busy")
+    other = [nudged(record) if record.params["draft"] == "int8" else record for record in JOBS]
+    keep(recorder, "s3", "cellar", other)
+    return recorder
+
+
+def said(capsys: pytest.CaptureFixture[str], recorder: Recorder, *words: str) -> str:
+    assert main(["--root", str(recorder.root), "compare", *words]) == 0
+    return " ".join(capsys.readouterr().out.split())
+
+
+def data(capsys: pytest.CaptureFixture[str], recorder: Recorder, *words: str) -> dict[str, Any]:
+    assert main(["--root", str(recorder.root), "compare", "--json", *words]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def kept(recorder: Recorder) -> list[Run]:
+    return list(search(recorder.open(), "tags.`run.kind` = 'compare'"))
+
+
+def columns(found: dict[str, Any]) -> list[str]:
+    return [column["label"] for column in found["columns"]]
+
+
+def test_without_arguments_the_newest_of_each_machine_and_load_is_taken(
+    store: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(store, "s4", "cellar", JOBS)
+    found = data(capsys, store)
+    assert columns(found) == ["attic idle", "attic busy", "cellar idle"]
+    assert [sweep["id"] for sweep in found["sweeps"]] == ["s1", "s2", "s4"]
+
+
+def test_the_terminal_tells_counts_timings_and_where_it_is_kept(
+    store: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = said(capsys, store, "--machine", "attic", "cellar")
+    assert "The weights differ in 2 jobs (int8)" in told
+    assert "the texts part at character 22" in told  # read from the run's file
+    assert "not told apart" in told
+    assert "MLflow: run 'compare attic idle | attic busy | cellar idle'" in told
+
+
+def test_sweeps_are_chosen_by_id_in_the_order_given(
+    store: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = data(capsys, store, "--sweep", "s3", "--sweep", "s1")
+    assert columns(found) == ["cellar idle", "attic idle"]
+
+
+def test_the_last_two_are_taken_by_date(
+    store: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert columns(data(capsys, store, "--last")) == ["attic busy", "cellar idle"]
+    assert len(columns(data(capsys, store, "--last", "3"))) == 3
+
+
+def test_a_sweep_that_only_counted_does_not_stand_in_for_a_timed_one(
+    store: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    untimed = [
+        replace(make_record(str(r.params["draft"]), r.params["k"], pairs=0), tags=r.tags)
+        for r in JOBS
+    ]
+    recorder = store
+    recorder.open_sweep("s5", "", {"machine.id": "id-attic", "machine.name": "attic"})
+    for record in untimed:
+        recorder.log_job(replace(record, tags=SHARED | record.tags))
+    recorder.close_sweep("FINISHED", {}, "", {}, {})
+    assert columns(data(capsys, store)) == ["attic idle", "attic busy", "cellar idle"]
+
+
+def test_it_is_kept_once_however_often_it_is_made(
+    store: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(2):
+        said(capsys, store)
+    (run,) = kept(store)
+    assert run.info.status == "FINISHED"
+    assert run.data.metrics == {
+        "compare/matched": 4.0,
+        "compare/agreeing": 2.0,
+        "compare/flips": 0.0,
+    }
+    assert "**Counts**" in run.data.tags["mlflow.note.content"]
+    files = {item.path for item in client(store).list_artifacts(run.info.run_id)}
+    assert files == {"compare.html", "compare.json", "compare.csv", "figures"}
+
+
+def test_other_sweeps_make_another_run(store: Recorder, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, store)
+    said(capsys, store, "--last")
+    assert len(kept(store)) == 2
+
+
+def test_a_kept_comparison_is_not_taken_for_a_sweep(
+    store: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said(capsys, store)
+    assert columns(data(capsys, store)) == ["attic idle", "attic busy", "cellar idle"]
+
+
+def test_the_page_is_written_where_it_is_wanted(
+    store: Recorder, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    said(capsys, store, "--html", str(page))
+    text = page.read_text(encoding="utf-8")
+    assert text.count('<img src="data:image/png;base64,') == 2  # no o, so no break-even map
+    assert "<script" not in text and "http" not in text
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--sweep", "s9"], "there is no sweep 's9' in the store"),
+        (["--machine", "tower"], "the machines are: attic, cellar"),
+        (["--sweep", "s1"], "only attic (s1) to compare: bring another machine's results"),
+        (["--last", "1"], "only cellar (s3) to compare"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_sentence_and_nothing_is_kept(
+    store: Recorder, capsys: pytest.CaptureFixture[str], words: list[str], told: str
+) -> None:
+    assert main(["--root", str(store.root), "compare", *words]) == 1
+    heard = capsys.readouterr()
+    assert told in heard.err and heard.err.count("\n") == 1 and not heard.out
+    assert kept(store) == []
+
+
+def test_an_empty_store_says_to_run_a_sweep(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--root", str(project(tmp_path)), "compare"]) == 1
+    assert "run `make sweep`" in capsys.readouterr().err
+
+
+def test_a_page_that_cannot_be_written_is_said_before_anything_is_kept(
+    store: Recorder, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["--root", str(store.root), "compare", "--html", str(tmp_path / "no" / "x")]) == 1
+    assert str(tmp_path / "no") in capsys.readouterr().err
+    assert kept(store) == []

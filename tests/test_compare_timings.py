@@ -1,0 +1,189 @@
+"""Timings of several sweeps: columns that are never pooled, ranges, flips, ranks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pipeline.records import JobRecord
+from tests.compared import on_machine, side_by_side, timed
+from tests.records_factory import make_record, make_sweep
+from tracking.compare.table import entries, tidy
+from tracking.compare.words import flip_sentences, rank_sentences, speed_sentences
+from tracking.load import main_load
+
+SLOW, LEVEL, FAST = (0.7, 0.8, 0.9), (0.9, 1.0, 1.2), (1.3, 1.4, 1.5)
+
+
+def one(ratios: tuple[float, ...], **costs: float) -> list[JobRecord]:
+    return [timed(make_record("int8", 4), ratios, **costs)]
+
+
+def test_a_machine_idle_and_busy_is_two_columns() -> None:
+    found = side_by_side(
+        on_machine("attic", load="idle", sweep_id="s1"),
+        on_machine("attic", load="busy", sweep_id="s2"),
+    )
+    assert [column.label for column in found.columns] == ["attic idle", "attic busy"]
+    assert [sweep.label for sweep in found.sweeps] == ["attic idle", "attic busy"]
+
+
+def test_a_sweep_whose_load_changed_has_a_column_for_each_state() -> None:
+    calm, stormy = make_sweep(("int8",), seeds=(0, 1)), make_sweep(("int8",), seeds=(2,))
+    stormy = [replace(record, tags={"load.state": "busy", **record.tags}) for record in stormy]
+    attic = on_machine("attic", [*calm, *stormy])
+    attic = replace(
+        attic, records=[replace(r, tags=attic.records[0].tags | r.tags) for r in attic.records]
+    )
+    found = side_by_side(attic, on_machine("cellar", calm))
+    assert [(c.label, len(c.records)) for c in found.columns] == [
+        ("attic idle", 8),
+        ("attic busy", 4),
+        ("cellar idle", 8),
+    ]
+
+
+def test_one_sweep_under_two_loads_is_enough_to_compare() -> None:
+    calm, stormy = make_record("int8", 4, 0), make_record("int8", 4, 1)
+    stormy = replace(stormy, tags=stormy.tags | {"load.state": "busy"})
+    both = on_machine("attic", [calm, stormy])
+    assert [column.label for column in side_by_side(both).columns] == ["attic idle", "attic busy"]
+
+
+def test_two_sweeps_of_one_machine_and_load_are_not_pooled() -> None:
+    found = side_by_side(
+        on_machine("attic", sweep_id="before"), on_machine("attic", sweep_id="after")
+    )
+    assert [c.label for c in found.columns] == ["attic idle before", "attic idle after"]
+
+
+def test_two_machines_of_one_name_are_told_apart_by_their_ids() -> None:
+    first, second = on_machine("debian"), on_machine("debian", sweep_id="s2")
+    second = replace(second, tags={**second.tags, "machine.id": "0123456789ab"})
+    assert [c.label for c in side_by_side(first, second).columns][1] == "debian (0123) idle"
+
+
+def test_ranges_that_do_not_meet_say_who_gains_more() -> None:
+    found = side_by_side(on_machine("attic", one(FAST)), on_machine("cellar", one(SLOW)))
+    (entry,) = entries(found)
+    assert entry.cells == ("1.40 (1.30-1.50)", "0.80 (0.70-0.90)")
+    assert entry.ahead == "attic idle"
+
+
+def test_ranges_that_meet_are_not_told_apart() -> None:
+    found = side_by_side(on_machine("attic", one(LEVEL)), on_machine("cellar", one(SLOW)))
+    assert entries(found)[0].ahead == "not told apart"
+
+
+def test_of_three_columns_those_level_with_the_best_are_named_together() -> None:
+    sides = [
+        on_machine("attic", one(FAST)),
+        on_machine("cellar", one((1.35, 1.45, 1.6))),
+        on_machine("tower", one(SLOW)),
+    ]
+    assert entries(side_by_side(*sides))[0].ahead == "attic idle, cellar idle"
+
+
+def test_a_flip_is_told_first_and_with_the_cost_that_makes_it() -> None:
+    pays = one(FAST, c=0.2, v=1.1, o=0.1)
+    loses = one(SLOW, c=1.06, v=1.1, o=0.1)
+    calm = make_record("bigram", 1)
+    found = side_by_side(on_machine("attic", [calm, *loses]), on_machine("cellar", [calm, *pays]))
+    assert flip_sentences(found) == [
+        "int8 k=4 pays on cellar idle, 1.40 (1.30-1.50), and not on attic idle, "
+        "0.80 (0.70-0.90), because c is 0.20 on cellar idle, 1.06 on attic idle."
+    ]
+    assert entries(found)[0].name == "int8 k=4"
+    assert entries(found)[0].flips
+
+
+def test_every_term_that_matters_is_named() -> None:
+    pays, loses = one(FAST, c=0.2, v=1.0, o=0.1), one(SLOW, c=0.6, v=3.0, o=0.2)
+    found = side_by_side(on_machine("attic", loses), on_machine("cellar", pays))
+    (sentence,) = flip_sentences(found)
+    assert "v is 1.00 on cellar idle, 3.00 on attic idle and c is 0.20" in sentence
+    assert " o is" not in sentence
+
+
+def test_a_flip_that_the_costs_do_not_predict_is_not_explained_by_them() -> None:
+    pays, loses = one(FAST, c=1.06, v=1.1, o=0.1), one(SLOW, c=1.07, v=1.1, o=0.1)
+    found = side_by_side(on_machine("attic", loses), on_machine("cellar", pays))
+    (sentence,) = flip_sentences(found)
+    assert "the measured costs do not explain it" in sentence
+    assert "because" not in sentence
+
+
+def test_a_whole_flip_comes_before_one_that_is_only_not_told_apart() -> None:
+    bigram = timed(make_record("bigram", 1), FAST)
+    level = timed(make_record("bigram", 1), LEVEL)
+    found = side_by_side(
+        on_machine("attic", [bigram, *one(FAST)]), on_machine("cellar", [level, *one(SLOW)])
+    )
+    assert [(flip.line.name, flip.whole) for flip in found.flips] == [
+        ("int8 k=4", True),
+        ("bigram k=1", False),
+    ]
+
+
+def test_without_a_flip_that_is_said() -> None:
+    found = side_by_side(on_machine("attic"), on_machine("cellar"))
+    assert flip_sentences(found) == [
+        "No verdict flips: what pays in one column is not clearly slower in another."
+    ]
+
+
+def test_drafts_are_ranked_at_their_best_k_and_inversions_named() -> None:
+    jobs = [
+        timed(make_record("int8", 4), SLOW),
+        timed(make_record("int8", 1), (0.5, 0.6)),
+        timed(make_record("bigram", 4), (0.2, 0.3)),
+        timed(make_record("bigram", 1), FAST),
+    ]
+    told = rank_sentences(side_by_side(on_machine("attic", jobs), on_machine("cellar", jobs)))
+    assert told[0].startswith("attic idle: by speed bigram k=1 1.40 > int8 k=4 0.80; by acceptance")
+    assert "int8" in told[0].partition("by acceptance ")[2].split(" > ")[0]
+    assert told[1] == "attic idle: int8 is accepted more than bigram, and clearly slower."
+
+
+def test_other_rules_and_settings_make_lines_of_their_own_in_every_column() -> None:
+    token, block = make_record(), make_record()
+    block = replace(block, digest="b" * 16, params=block.params | {"verify": "block"})
+    found = side_by_side(on_machine("attic", [token, block]), on_machine("cellar", [token]))
+    assert [entry.cells[1] == "–" for entry in entries(found)] == [False, True]
+
+
+def test_counts_are_compared_where_nothing_was_timed() -> None:
+    untimed = make_sweep(seeds=(0,), pairs=0)
+    found = side_by_side(on_machine("attic", untimed), on_machine("cellar", untimed))
+    assert found.columns == []
+    assert found.counts.agreeing == 12
+    assert entries(found) == [] and flip_sentences(found) == []
+
+
+def test_the_plain_speeds_of_the_machines_are_said_as_ranges() -> None:
+    def paced(speeds: tuple[float, float]) -> list[JobRecord]:
+        jobs = make_sweep(("int8",), (1, 2), (0,))
+        return [
+            replace(r, metrics=r.metrics | {"time/baseline_tokens_per_s": speed})
+            for r, speed in zip(jobs, speeds, strict=True)
+        ]
+
+    found = side_by_side(
+        on_machine("attic", paced((900, 1000))), on_machine("cellar", paced((4000, 5000)))
+    )
+    assert speed_sentences(found) == [
+        "Plain decoding in tokens/s: cellar idle 4,500 (4,000-5,000); "
+        "attic idle 950 (900-1,000): cellar idle is faster."
+    ]
+
+
+def test_the_tidy_table_has_a_row_for_each_line_and_column() -> None:
+    found = side_by_side(on_machine("attic"), on_machine("cellar"))
+    table = tidy(found)
+    assert len(table) == 24
+    assert {row["column"] for row in table} == {"attic idle", "cellar idle"}
+
+
+def test_the_main_load_is_the_most_frequent_and_of_equals_the_busier() -> None:
+    assert main_load(["idle", "busy", "busy", None]) == "busy"
+    assert main_load(["idle", "light"]) == "light"
+    assert main_load([None]) == ""

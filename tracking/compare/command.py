@@ -1,0 +1,111 @@
+"""`python -m tracking compare`: what it takes, and what it does."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+from rich.console import Console
+
+from tracking.recorder import Recorder
+from tracking.runs import run_page
+from tracking.store import Store
+from tracking.trouble import unavailable
+
+_HELP = "put sweeps of several machines, or of one under several loads, side by side"
+_ABOUT = """\
+Counts of the same jobs must agree, timings need not: they stand in columns, one for each machine
+and state of load (idle, light, busy), and nothing is pooled across columns. Without an argument the
+newest sweep of each machine and state of load in the store is taken. The comparison is printed, and
+kept in MLflow as a run of its own with the page, the table and the data as artifacts.
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to the parser's sub-commands."""
+    parser = commands.add_parser("compare", help=_HELP, description=_HELP + ". " + _ABOUT)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--sweep", action="append", default=[], metavar="ID", help="this sweep; give it repeatedly"
+    )
+    which.add_argument(
+        "--machine",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="only these machines' newest sweeps",
+    )
+    which.add_argument(
+        "--last",
+        nargs="?",
+        const=2,
+        type=_several,
+        metavar="N",
+        help="the N newest sweeps, whatever they ran on (default: 2)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON and nothing else")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write the page to a file")
+    parser.set_defaults(run=run)
+
+
+def _several(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: give a whole number, 1 or more")
+    return int(text)
+
+
+def run(recorder: Recorder, options: argparse.Namespace) -> int:
+    """The exit code; ValueError and StoreUnavailable say in a sentence what went wrong."""
+    store = recorder.open()  # before MLflow is loaded: this sets its environment
+    from tracking.compare.choose import choose
+    from tracking.compare.comparison import compare
+    from tracking.compare.log import Output, log
+    from tracking.compare.read import StoredSweeps
+    from tracking.compare.terminal import show
+
+    stored = StoredSweeps(store)
+    with unavailable(store.location):
+        sweeps = choose(stored, options.sweep, options.machine, options.last)
+        comparison = compare(sweeps, stored.whole)
+    output = Output.of(comparison)
+    if options.json:
+        print(output.data)
+    else:
+        show(comparison, Console())
+    if options.html:
+        options.html.write_text(output.html, encoding="utf-8")
+    with unavailable(store.location):
+        run_id = log(store, comparison, output)
+    print(
+        _where(store, comparison.name, run_id, options), file=sys.stderr if options.json else None
+    )
+    return 0
+
+
+def _where(store: Store, name: str, run_id: str, options: argparse.Namespace) -> str:
+    told = [f"\nMLflow: run {name!r}: {_address(store, run_id)}"]
+    page = options.html or _page(store, run_id)
+    if page is not None:
+        told.append(f"page: {page}")
+    return "\n".join(told)
+
+
+def _address(store: Store, run_id: str) -> str:
+    uri = store.location.uri
+    if uri.startswith("http"):
+        return run_page(uri, store.experiment_id, run_id)
+    return "make ui shows it"
+
+
+def _page(store: Store, run_id: str) -> Path | None:
+    """The page's file, where the artifacts are kept in a folder of this machine."""
+    address = urlsplit(str(store.client.get_run(run_id).info.artifact_uri))
+    if address.scheme != "file":
+        return None
+    file = Path(url2pathname(address.path)) / "compare.html"
+    return file if file.is_file() else None

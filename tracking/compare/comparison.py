@@ -1,0 +1,103 @@
+"""Records in, comparison out. Pure: reads nothing, writes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from tracking.compare.counts import Counts, Fetch, compare_counts
+from tracking.compare.machines import Facts, facts
+from tracking.compare.ranks import Rank, ranks
+from tracking.compare.sweeps import Column, Sweep, columns, labelled
+from tracking.compare.timings import Flip, Line, flips, lines
+
+_LONGEST_NAME = 80
+
+
+class NothingToCompare(ValueError):
+    """Says in a sentence what is missing, and what to do."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    sweeps: Sequence[Sweep]
+    counts: Counts
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        return columns(self.sweeps)
+
+    @cached_property
+    def lines(self) -> list[Line]:
+        return lines(self.columns)
+
+    @property
+    def flips(self) -> list[Flip]:
+        return flips(self.lines)
+
+    @property
+    def ranks(self) -> list[Rank]:
+        return ranks(self.lines, len(self.columns))
+
+    @property
+    def facts(self) -> list[Facts]:
+        return [facts(column) for column in self.columns]
+
+    @property
+    def name(self) -> str:
+        """What it is called where runs are listed."""
+        labels = [column.label for column in self.columns] or [s.label for s in self.sweeps]
+        told = "compare " + " | ".join(labels)
+        return told if len(told) <= _LONGEST_NAME else told[: _LONGEST_NAME - 1] + "…"
+
+    @property
+    def digest(self) -> str:
+        """The same for the same jobs of the same sweeps."""
+        told = [f"{s.id} {r.digest} {r.finished_s}" for s in self.sweeps for r in s.records]
+        return hashlib.sha256("\n".join(sorted(told)).encode()).hexdigest()
+
+
+def compare(sweeps: Iterable[Sweep], fetch: Fetch) -> Comparison:
+    """NothingToCompare for fewer than two sides, or sweeps without a job in common.
+
+    One sweep is enough where it was timed under two states of load. `fetch` gives a job's whole
+    record, see `Fetch`.
+    """
+    sweeps = labelled(sweeps)
+    if len(sweeps) < 2 and len(columns(sweeps)) < 2:
+        raise NothingToCompare(_lonely(sweeps))
+    found = Comparison(sweeps, compare_counts(sweeps, fetch))
+    shared = any(sum(cell is not None for cell in line.cells) > 1 for line in found.lines)
+    if not found.counts.matches and not shared:
+        raise NothingToCompare(_strangers(sweeps))
+    return found
+
+
+def _lonely(sweeps: Sequence[Sweep]) -> str:
+    there = f"only {sweeps[0].label} ({sweeps[0].id})" if sweeps else "no sweep"
+    return (
+        f"there is {there} to compare: bring another machine's results with `make import "
+        "FILE=...`, run `make sweep` again under another load, or name two sweeps with "
+        "--sweep ID --sweep ID"
+    )
+
+
+def _strangers(sweeps: Sequence[Sweep]) -> str:
+    told = " and ".join(f"{sweep.label} ({sweep.id})" for sweep in sweeps)
+    return (
+        f"{told} have no job in common: their {_apart(sweeps)}. Run the same `make sweep` "
+        "ARGS on each, or name other sweeps with --sweep"
+    )
+
+
+def _apart(sweeps: Sequence[Sweep]) -> str:
+    """The parameters that no two of them share a value of."""
+    names = sorted({name for s in sweeps for r in s.records for name in r.params})
+    found = []
+    for name in names:
+        values = [{str(r.params.get(name)) for r in s.records} for s in sweeps]
+        if not set.intersection(*values):
+            found.append(f"{name} " + " against ".join(", ".join(sorted(v)) for v in values))
+    return "; ".join(found) or "drafts, k and seeds are combined differently"

@@ -1,0 +1,56 @@
+"""The comparison as one HTML file that needs nothing else: no script, no font, no address."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from tracking.compare.comparison import Comparison
+from tracking.compare.figures import figures
+from tracking.compare.table import entries
+from tracking.compare.words import sections
+from tracking.page import address, render
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_SHARP_DPI = 160
+_CAPTIONS = {
+    "ranges": "Each bar goes from the smallest to the largest ratio of a pair, the mark is the "
+    "median. Bars that do not overlap are told apart.",
+    "costs": "c is the time of a drafted token, v that of a verify pass over k + 1 positions, each "
+    "over the time of a target pass. A draft with c near 1 cannot pay.",
+    "breakeven": "A panel for each k. The line is where nothing is gained: the more a drafted "
+    "token costs, the more must be accepted. Acceptance is the constant one that gives the yield "
+    "which was counted; the cost is c + (v - 1 + o) / k.",
+}
+
+
+def as_html(comparison: Comparison, drawn: Mapping[str, bytes]) -> str:
+    """The whole page; `drawn` maps a figure's name to its PNG."""
+    told = sections(comparison)
+    return render(
+        "compare.html",
+        title=comparison.name,
+        facts=comparison.facts,
+        labels=[column.label for column in comparison.columns],
+        first=[part for part in told if part[0] in ("Counts", "What flips")],
+        rest=[part for part in told if part[0] not in ("Counts", "What flips")],
+        entries=entries(comparison),
+        figures=[
+            {"name": name, "caption": _CAPTIONS[name], "address": address(png)}
+            for name, png in drawn.items()
+        ],
+    )
+
+
+def draw(comparison: Comparison) -> dict[str, bytes]:
+    """Every figure as a PNG, sharp enough for a page that is printed or enlarged."""
+    return {name: _png(figure) for name, figure in figures(comparison).items()}
+
+
+def _png(figure: Figure) -> bytes:
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=_SHARP_DPI)
+    return out.getvalue()

@@ -1,0 +1,58 @@
+"""The drafts of each column in order of speed, and where the order by acceptance differs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from tracking.compare.timings import Line, disjoint
+from tracking.rows import Row
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One column. `by_speed` holds each draft at its best k; `by_acceptance` each at one common k,
+    `accepted_at`, or at its own smallest where they have none in common."""
+
+    column: int
+    by_speed: tuple[Row, ...]
+    by_acceptance: tuple[Row, ...]
+    accepted_at: int | None
+
+    @property
+    def inversions(self) -> list[tuple[Row, Row]]:
+        """(accepted more, faster): pairs of drafts whose speeds clearly are the other way round."""
+        accepted = {row.series: row.acceptance or 0.0 for row in self.by_acceptance}
+        return [
+            (slow, fast)
+            for fast, slow in combinations(self.by_speed, 2)
+            if disjoint(fast, slow) and accepted.get(slow.series, 0) > accepted.get(fast.series, 0)
+        ]
+
+
+def ranks(lines: Sequence[Line], columns: int) -> list[Rank]:
+    """One for each column in which more than one draft was timed."""
+    found = []
+    for column in range(columns):
+        drafts: dict[str, list[Row]] = {}
+        for line in lines:
+            row = line.cells[column]
+            if row is not None and row.k > 0 and row.measured is not None:
+                drafts.setdefault(line.series, []).append(row)
+        if len(drafts) > 1:
+            found.append(_rank(column, drafts))
+    return found
+
+
+def _rank(column: int, drafts: dict[str, list[Row]]) -> Rank:
+    best = [max(rows, key=lambda row: row.measured or 0.0) for rows in drafts.values()]
+    common = set.intersection(*({row.k for row in rows} for rows in drafts.values()))
+    at = min(common, default=None)
+    accepted = [min(rows, key=lambda row: (row.k != at, row.k)) for rows in drafts.values()]
+    return Rank(
+        column,
+        tuple(sorted(best, key=lambda row: -(row.measured or 0.0))),
+        tuple(sorted(accepted, key=lambda row: -(row.acceptance or 0.0))),
+        at,
+    )

@@ -1,0 +1,101 @@
+"""Sweeps as the store has them, without their files: a thousand runs are read in seconds."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlflow.exceptions import MlflowException
+
+from pipeline.records import JobRecord, Status
+from tracking import names
+from tracking.compare.sweeps import Sweep
+from tracking.runs import KIND_TAG, quote, search
+from tracking.store import Store
+
+if TYPE_CHECKING:
+    from mlflow.entities import Run
+
+_RATIO = "time/pair_ratio"
+_STATUS: dict[str, Status] = {
+    "FINISHED": "done",
+    "RUNNING": "counted",
+    "FAILED": "failed",
+    "KILLED": "killed",
+}
+_AT_ONCE = 8  # requests to a server; a file answers one after the other anyway
+
+
+class StoredSweeps:
+    """Reads sweeps on demand, each once. Methods raise what MLflow raises."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._records: dict[str, list[JobRecord]] = {}
+        self._runs: dict[tuple[str, str], str] = {}
+
+    def parents(self) -> list[Run]:
+        """The sweeps' own runs, oldest first."""
+        return list(search(self._store, f"tags.`{KIND_TAG}` = 'sweep'"))
+
+    def records(self, sweep_id: str) -> list[JobRecord]:
+        """The jobs without rounds, pieces, text and series; runs without counts are left out."""
+        if sweep_id not in self._records:
+            condition = f"tags.`sweep.id` = '{quote(sweep_id)}' AND tags.`{KIND_TAG}` = 'job'"
+            runs = [r for r in search(self._store, condition) if "counts.digest" in r.data.tags]
+            self._records[sweep_id] = [_light(run) for run in runs]
+            ids = {(sweep_id, run.data.tags["job.digest"]): run.info.run_id for run in runs}
+            self._runs |= ids
+        return self._records[sweep_id]
+
+    def sweep(self, parent: Run) -> Sweep:
+        """With the ratios of all pairs, which are a request a job."""
+        tags = {n: v for n, v in parent.data.tags.items() if n in names.TAGS}
+        own = tags["sweep.id"]
+        records = self.records(own)
+        timed = [record for record in records if "time/speedup_median" in record.metrics]
+        workers = _AT_ONCE if self._store.location.uri.startswith("http") else 1
+        with ThreadPoolExecutor(workers) as pool:
+            for record, ratios in zip(
+                timed, pool.map(lambda r: self._ratios(own, r), timed), strict=True
+            ):
+                record.series[_RATIO] = ratios
+        return Sweep(own, tags, records)
+
+    def whole(self, sweep: Sweep, record: JobRecord) -> JobRecord:
+        """The record with its text, from the run's file; as it is where there is no such file."""
+        run_id = self._runs[sweep.id, record.digest]
+        with tempfile.TemporaryDirectory(prefix="specsweep-") as folder:
+            try:
+                file = self._store.client.download_artifacts(run_id, "record.json", folder)
+            except (MlflowException, OSError):
+                return record
+            return JobRecord.from_json(Path(file).read_text(encoding="utf-8"))
+
+    def _ratios(self, sweep_id: str, record: JobRecord) -> list[tuple[int, float]]:
+        run_id = self._runs[sweep_id, record.digest]
+        points = self._store.client.get_metric_history(run_id, _RATIO)
+        return sorted({point.step: point.value for point in points}.items())
+
+
+def _light(run: Run) -> JobRecord:
+    info, data = run.info, run.data
+    series = {metric.name for metric in names.METRICS.values() if metric.step}
+    return JobRecord(
+        digest=data.tags.get("job.digest", ""),
+        name=str(info.run_name),
+        status=_STATUS.get(info.status, "killed"),
+        overrides=(),
+        params=dict(data.params),
+        metrics={
+            name: value
+            for name, value in data.metrics.items()
+            if name not in series and math.isfinite(value)
+        },
+        tags={name: value for name, value in data.tags.items() if name in names.TAGS},
+        started_s=(info.start_time or 0) / 1000,
+        finished_s=(info.end_time or 0) / 1000,
+    )

@@ -1,0 +1,80 @@
+"""The comparison in a terminal: the table, in as many parts as its columns need, and sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tracking.compare.comparison import Comparison
+from tracking.compare.machines import Facts
+from tracking.compare.table import Entry, entries
+from tracking.compare.words import sections
+
+_STYLE = {"faster": "green", "slower": "red", "ambiguous": "yellow"}
+_CELL, _AHEAD = 17, 16  # characters that a column needs with the gap beside it
+
+
+def show(comparison: Comparison, console: Console) -> None:
+    """In the order in which it is read: what is compared, counts, flips, timings, order."""
+    for facts in comparison.facts:
+        _say(console, _about(facts))
+    told = dict(sections(comparison))
+    for heading in ("Counts", "What flips"):
+        _section(console, heading, told.pop(heading, []))
+    rows = entries(comparison)
+    if rows:
+        _section(console, "Speedup over plain decoding: median, and smallest to largest", [])
+        for part in _parts(comparison, rows, console.width):
+            console.print(_table(comparison, rows, part))
+        _say(console, "faster, slower: than plain decoding there (green, red); yellow: no telling.")
+    for heading, sentences in told.items():
+        _section(console, heading, sentences)
+
+
+def _section(console: Console, heading: str, sentences: Sequence[str]) -> None:
+    if heading and (sentences or heading.startswith("Speedup")):
+        console.print(f"\n{heading}", style="bold", markup=False, highlight=False)
+    for sentence in sentences:
+        _say(console, sentence)
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, markup=False, highlight=False)
+
+
+def _about(facts: Facts) -> str:
+    told = facts.told
+    parts = [told.get(name, "") for name in ("cpu", "cores", "os", "power")]
+    if facts.others_share is not None:
+        share = facts.others_share
+        parts.append(f"other programs took {share.low:.0%}-{share.high:.0%} of the CPU")
+    if facts.noise is not None:
+        parts.append(f"noise {facts.noise[0]:.2f}-{facts.noise[1]:.2f}")
+    jobs = "1 timed job" if facts.jobs == 1 else f"{facts.jobs} timed jobs"
+    return f"{facts.label}: sweep {facts.sweep}, {jobs}; " + ", ".join(p for p in parts if p)
+
+
+def _parts(comparison: Comparison, rows: Sequence[Entry], width: int) -> list[range]:
+    """The columns side by side, as many at a time as the terminal is wide enough for."""
+    room = width - max(len(row.name) for row in rows) - 1 - _AHEAD
+    wide = max(1, room // _CELL)
+    every = len(comparison.columns)
+    return [range(start, min(start + wide, every)) for start in range(0, every, wide)]
+
+
+def _table(comparison: Comparison, rows: Sequence[Entry], part: range) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("draft", no_wrap=True)
+    for place in part:
+        table.add_column(comparison.columns[place].label, min_width=_CELL - 1)
+    table.add_column("gains most on", min_width=_AHEAD - 2)
+    for row in rows:
+        cells = []
+        for place in part:
+            style = _STYLE.get(row.verdicts[place], "")
+            cells.append(f"[{style}]{row.cells[place]}[/]" if style else row.cells[place])
+        table.add_row(f"[bold]{row.name}[/]" if row.flips else row.name, *cells, row.ahead)
+    return table

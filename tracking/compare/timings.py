@@ -1,0 +1,117 @@
+"""The timings of each draft and k, column by column: ranges, who gains more, what flips. Pure.
+
+Columns are never pooled: a cell is made of the jobs of one sweep, machine and state of load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracking.compare.sweeps import Column
+from tracking.rows import Row, rows
+
+_TERMS = ("c", "v", "o")
+_SHARE = 2 / 3  # of the difference in cost that the named terms have to make up
+
+
+@dataclass(frozen=True)
+class Line:
+    """One draft and k. `cells` has a row for each column, None where the column lacks it."""
+
+    name: str
+    series: str
+    k: int
+    cells: tuple[Row | None, ...]
+
+    @property
+    def ahead(self) -> tuple[int, ...]:
+        """The columns where speculation gains most: one, or those that overlap with the best.
+
+        Empty with fewer than two timed cells.
+        """
+        timed = [(place, row) for place, row in enumerate(self.cells) if row is not None]
+        if len(timed) < 2:
+            return ()
+        best = max((row for _, row in timed), key=lambda row: row.measured or 0.0)
+        return tuple(place for place, row in timed if not disjoint(best, row))
+
+    @property
+    def told_apart(self) -> bool:
+        """Whether some column is clearly behind the best."""
+        return 0 < len(self.ahead) < sum(row is not None for row in self.cells)
+
+
+@dataclass(frozen=True)
+class Flip:
+    """A verdict that is not the same in two columns.
+
+    `whole` is a flip from faster to slower; else one of the two is not told apart from plain
+    decoding. `costs` holds the terms that make the difference, the largest first, each with its
+    value in both columns; `explained` says whether the costs predict both verdicts.
+    """
+
+    line: Line
+    pays: int
+    loses: int
+    whole: bool
+    costs: tuple[tuple[str, float, float], ...]
+    explained: bool
+
+
+def lines(columns: Sequence[Column]) -> list[Line]:
+    """In the order in which drafts first occur, then by k."""
+    every = [record for column in columns for record in column.records]
+    tables = [{row.name: row for row in rows(column.records, every)} for column in columns]
+    found = []
+    for row in rows(every):
+        cells = tuple(table.get(row.name) for table in tables)
+        found.append(Line(row.name, row.series, row.k, cells))
+    return found
+
+
+def disjoint(one: Row, other: Row) -> bool:
+    """Whether two rows' ranges do not meet. Rows that were not timed meet everything."""
+    if one.low is None or one.high is None or other.low is None or other.high is None:
+        return False
+    return one.low > other.high or other.low > one.high
+
+
+def flips(lines: Sequence[Line]) -> list[Flip]:
+    """Whole flips first, then the half ones; of each kind, the furthest apart first."""
+    found = [flip for line in lines if (flip := _flip(line)) is not None]
+    return sorted(found, key=lambda flip: (not flip.whole, -_distance(flip)))
+
+
+def _flip(line: Line) -> Flip | None:
+    timed = [(place, row) for place, row in enumerate(line.cells) if row is not None]
+    faster = [(place, row) for place, row in timed if row.verdict == "faster"]
+    others = [(place, row) for place, row in timed if row.verdict in ("slower", "ambiguous")]
+    if not faster or not others:
+        return None
+    pays, won = max(faster, key=lambda cell: cell[1].measured or 0.0)
+    slower = [cell for cell in others if cell[1].verdict == "slower"] or others
+    loses, lost = min(slower, key=lambda cell: cell[1].measured or 0.0)
+    told = won.predicted is not None and lost.predicted is not None
+    explained = told and (won.predicted or 0.0) > 1.0 >= (lost.predicted or 0.0)
+    return Flip(line, pays, loses, lost.verdict == "slower", _costs(won, lost), explained)
+
+
+def _distance(flip: Flip) -> float:
+    won, lost = flip.line.cells[flip.pays], flip.line.cells[flip.loses]
+    assert won is not None and lost is not None  # they are what made the flip
+    return (won.measured or 0.0) / (lost.measured or 1.0)
+
+
+def _costs(won: Row, lost: Row) -> tuple[tuple[str, float, float], ...]:
+    """The terms that make a round dearer where it loses: k c, v and o, in target passes."""
+    weights = {"c": won.k, "v": 1, "o": 1}
+    values = {term: (getattr(won, term), getattr(lost, term)) for term in _TERMS}
+    known = {t: pair for t, pair in values.items() if pair[0] is not None and pair[1] is not None}
+    dearer = {term: weights[term] * (lost - won) for term, (won, lost) in known.items()}
+    dearer = {term: much for term, much in dearer.items() if much > 0}
+    named: list[str] = []
+    for term in sorted(dearer, key=lambda term: -dearer[term]):
+        if sum(dearer[name] for name in named) < _SHARE * sum(dearer.values()):
+            named.append(term)
+    return tuple((term, *known[term]) for term in named)
