@@ -6,6 +6,7 @@ PIP_ARGS ?=
 ARGS ?=
 N_JOBS ?=
 CORPUS ?=
+FILE ?=
 DRAFT ?= bigram
 K ?= 2
 DRAWS ?= 1000000
@@ -20,7 +21,7 @@ READY := .venv/.ready$(if $(TORCH),-$(subst /,-,$(subst :,-,$(subst =,-,$(word 1
 JOBS := $(if $(N_JOBS),n_jobs=$(N_JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sweep sweep-quick dry-run resume ui test lint train check-distribution same-text clean
+.PHONY: help setup sweep sweep-quick dry-run resume ui export import server test lint train check-distribution same-text clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | while IFS=@ read -r a b; do printf '%-24s %s\n' "$$a" "$$b"; done
@@ -61,6 +62,13 @@ resume: setup  ## go on with the newest sweep, or with ARGS=SWEEP
 
 ui: setup  ## open MLflow's page at the newest sweep
 	@$(PY) -m tracking ui --open $(ARGS)
+
+export: setup  ## the newest sweep as one file for another machine; FILE=name.zip ARGS="--sweep ID" or ARGS=--all
+	@$(PY) -m tracking export $(if $(FILE),"$(FILE)") $(ARGS)
+
+import: setup  ## merge such a file into this machine's store: FILE=name.zip
+	@$(if $(FILE),,echo "name the file: make import FILE=specsweep-….zip" >&2; exit 2)
+	@$(PY) -m tracking import "$(FILE)" $(ARGS)
 
 test: setup  ## run the tests
 	@$(PY) -m pytest $(ARGS)

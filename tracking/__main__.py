@@ -1,4 +1,4 @@
-"""`python -m tracking show` prints a sweep's table again, `python -m tracking ui` its page."""
+"""`python -m tracking COMMAND`: looks at sweeps that have run, and takes them elsewhere."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import signal
 import sys
 import webbrowser
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
 
+from tracking import team, transfer
 from tracking.reader import find_parent, from_outputs, from_store
 from tracking.recorder import Recorder
 from tracking.runs import FOR_MODELS, run_page
@@ -22,6 +24,9 @@ examples:
   python -m tracking show                      the newest sweep's table and conclusion
   python -m tracking show --sweep ID           those of another one
   python -m tracking ui                        MLflow's page, and the address of the newest sweep
+  python -m tracking export                    the newest sweep as one file, for another machine
+  python -m tracking import FILE               what such a file holds, into this machine's store
+  python -m tracking server                    an MLflow server for a team
 """
 
 
@@ -36,13 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        return 0
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tracking",
-        description="Looks at sweeps that have run.",
+        description="Looks at sweeps that have run, and takes them from one machine to another.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -56,6 +61,8 @@ def _parser() -> argparse.ArgumentParser:
     ui.add_argument("--port", type=int, help="default: the first free one from 5000 on")
     ui.add_argument("--open", action="store_true", help="also open it in the browser")
     ui.set_defaults(run=_ui)
+    transfer.add_commands(commands)
+    team.add_command(commands)
     return parser
 
 
@@ -73,6 +80,12 @@ def _show(recorder: Recorder, options: argparse.Namespace) -> int:
 
 
 def _ui(recorder: Recorder, options: argparse.Namespace) -> int:
+    with suppress(KeyboardInterrupt):  # how it is meant to end
+        _serve_page(recorder, options)
+    return 0
+
+
+def _serve_page(recorder: Recorder, options: argparse.Namespace) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the server must not outlive this
     store = recorder.open()
     with unavailable(store.location):
@@ -87,7 +100,6 @@ def _ui(recorder: Recorder, options: argparse.Namespace) -> int:
         if options.open:
             webbrowser.open(address)
         page.wait()
-    return 0
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import filelock
 
+from tracking import sqlite
 from tracking.location import Location
 from tracking.trouble import StoreUnavailable, explain, unavailable
 
@@ -61,6 +62,8 @@ def open_store(location: Location, experiment: str, note: str) -> Store:
         warnings.simplefilter("ignore", DeprecationWarning)
         if location.file is not None and location.ours and not location.file.exists():
             _create(location.file)
+        if location.file is not None:
+            sqlite.relax()
         client = MlflowClient(tracking_uri=location.uri)
         experiment_id = _experiment(client, location, experiment, note)
         return Store(location, client, experiment_id)
@@ -97,8 +100,7 @@ def _one_at_a_time(location: Location) -> Iterator[None]:
 
 def _create(file: Path) -> None:
     """A database with all its tables, there whole or not at all: MLflow cannot repair one whose
-    first migration was broken off. Write-ahead mode halves the time that a run takes, and lets
-    MLflow's page read while the sweep writes."""
+    first migration was broken off."""
     from mlflow import MlflowClient
 
     draft = file.with_name(f".{file.name}.new")
@@ -107,8 +109,7 @@ def _create(file: Path) -> None:
     client = MlflowClient(tracking_uri=f"sqlite:///{draft.as_posix()}")
     client.search_experiments(max_results=1)
     client._tracking_client.store.engine.dispose()  # nobody may hold the file that is renamed
-    with closing(sqlite3.connect(draft)) as database:
-        database.execute("PRAGMA journal_mode=WAL")
+    sqlite.write_ahead(draft)
     draft.replace(file)
 
 
