@@ -11,6 +11,12 @@ DRAFT ?= bigram
 K ?= 2
 DRAWS ?= 1000000
 
+# of the server; some shells keep a HOST of their own, which is not meant
+HOST =
+PORT =
+ALLOWED_HOSTS =
+BACKEND =
+
 ifeq ($(OS),Windows_NT)
 PY := .venv/Scripts/python.exe
 else
@@ -69,6 +75,9 @@ export: setup  ## the newest sweep as one file for another machine; FILE=name.zi
 import: setup  ## merge such a file into this machine's store: FILE=name.zip
 	@$(if $(FILE),,echo "name the file: make import FILE=specsweep-….zip" >&2; exit 2)
 	@$(PY) -m tracking import "$(FILE)" $(ARGS)
+
+server: setup  ## start an MLflow server for a team: HOST= PORT= ALLOWED_HOSTS=a,b BACKEND=postgresql://…
+	@$(PY) -m tracking server $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") $(if $(ALLOWED_HOSTS),--allowed-hosts "$(ALLOWED_HOSTS)") $(if $(BACKEND),--backend "$(BACKEND)") $(ARGS)
 
 test: setup  ## run the tests
 	@$(PY) -m pytest $(ARGS)
