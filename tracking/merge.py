@@ -1,8 +1,8 @@
 """Merges a bundle into a store: every run once, however often, and wherever it was broken off.
 
 A run is known by its sweep's id and its job's digest. One that was recorded here is never touched.
-One that came with a bundle bears the bundle's digest of it as a tag, written after all else; so a
-run without that tag was broken off, and is completed.
+One that came with a bundle bears its digest there as a tag, and gets its end after all else: where
+either is not as in the bundle, the run was broken off or has gone on since, and is completed.
 """
 
 from __future__ import annotations
@@ -105,7 +105,10 @@ class _Sweep:
         return same and left.info.start_time == run.started_ms
 
     def _create(self, run: BundleRun) -> None:
+        """An empty run. Its end, which is written last, will say that it is whole."""
         tags = run.tags | self._marks(run)
+        if run.status != "RUNNING":
+            tags[bundle.DIGEST_TAG] = run.digest()
         self._there[run.key] = self._client.create_run(
             self._store.experiment_id, run.started_ms, tags, run.name
         )
@@ -121,7 +124,8 @@ class _Sweep:
         return marks | {bundle.PARENT_TAG: self._parent_id} if run.job else marks
 
     def _fill(self, run: BundleRun) -> None:
-        """Files, points and parameters, then the mark that all is there, and the end."""
+        """Files, points and parameters; then, if it has no such tag yet, the mark that all is
+        there; then the end."""
         from mlflow.entities import Metric, Param, RunTag
 
         left = self._there[run.key]
@@ -136,7 +140,8 @@ class _Sweep:
             )
         for start in range(_BATCH, len(points), _BATCH):
             self._client.log_batch(run_id, metrics=points[start : start + _BATCH])
-        mark = [RunTag(bundle.DIGEST_TAG, run.digest())]
+        marked = left.data.tags.get(bundle.DIGEST_TAG) == run.digest()
+        mark = [] if marked else [RunTag(bundle.DIGEST_TAG, run.digest())]
         self._client.log_batch(run_id, metrics=points[:_BATCH], params=params, tags=mark)
         if run.status != "RUNNING":
             self._client.set_terminated(run_id, run.status, run.finished_ms)

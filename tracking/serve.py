@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO
 
 import psutil
@@ -30,6 +30,17 @@ class Page:
     def __init__(self, base: str, process: subprocess.Popen[bytes] | None = None) -> None:
         self.base = base
         self._process = process
+
+    @property
+    def processes(self) -> list[psutil.Process]:
+        """The server and what it started; none where it is not ours."""
+        if self._process is None:
+            return []
+        try:
+            server = psutil.Process(self._process.pid)
+            return [server, *server.children(recursive=True)]
+        except psutil.Error:
+            return []
 
     def wait(self) -> None:
         """Until the server ends; at once where it is not ours. Ctrl-C comes through anywhere."""
@@ -71,12 +82,12 @@ def running(
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
         )
+        page = Page(_address(host, port), process)
         try:
-            base = _address(host, port)
-            _wait(base, process, log, start_s)
-            yield Page(base, process)
+            _wait(page.base, process, log, start_s)
+            yield page
         finally:
-            _end(process)
+            _end(page, process)
 
 
 def _address(host: str, port: int) -> str:
@@ -100,23 +111,14 @@ def _wait(base: str, process: subprocess.Popen[bytes], log: IO[bytes], start_s: 
     raise ServerFailed(f"MLflow's server at {base} did not answer within {start_s:.0f} s")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(page: Page, process: subprocess.Popen[bytes]) -> None:
     """Ends the server and what it started: its workers are processes of their own."""
-    try:
-        family = psutil.Process(process.pid).children(recursive=True)
-    except psutil.Error:
-        family = []
-    process.terminate()
-    for child in family:
-        try:
-            child.terminate()
-        except psutil.Error:
-            continue
+    family = page.processes
+    for one in family:
+        with suppress(psutil.Error):
+            one.terminate()
     _, alive = psutil.wait_procs(family, timeout=5)
-    for child in alive:
-        child.kill()
-    try:
-        process.wait(5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    for one in alive:
+        with suppress(psutil.Error):
+            one.kill()
+    process.wait()

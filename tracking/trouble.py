@@ -51,13 +51,14 @@ _CAUSES = (
     ("Connection aborted", "the server {at} broke off"),
     ("could not be acquired", "the store {at} is being created by another program"),
     (
-        "psycopg",  # as a module that is not there
+        "psycopg is missing",
         "the store {at} needs PostgreSQL's driver: "
         "run `{python} -m pip install -c constraints.txt -e '.[postgres]'` in the project's folder",
     ),
     ("password authentication failed", "the database {at} refuses the user or the password"),
     ("no password supplied", "the database {at} wants a password: postgresql://USER:PASSWORD@…"),
-    ("does not exist", "the database server of {at} has no such database or user: create it first"),
+    ("FATAL:  database", "the server of {at} has no such database: create it first"),
+    ("FATAL:  role", "the server of {at} has no such user: create it first"),
     ("timed out", "the server {at} does not answer in time"),
 )
 
@@ -72,6 +73,8 @@ def explain(error: BaseException, location: Location) -> str:
     told = " ".join(str(link) for link in chain)
     if any(isinstance(link, OSError) and link.errno == errno.ENOSPC for link in chain):
         told = "No space left"
+    if any(isinstance(link, ImportError) and "psycopg" in str(link) for link in chain):
+        told = "psycopg is missing"
     for sign, sentence in _CAUSES:
         if sign in told:
             return sentence.format(
