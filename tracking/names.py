@@ -216,6 +216,10 @@ _TAGS = (
     Tag("git.dirty", "about", "true where the code had uncommitted changes"),
     Tag("record.digest", "about", "SHA-256 over all that the run was logged from"),
     Tag("record.schema", "about", "version of the record's form"),
+    Tag("bundle.digest", "about", "SHA-256 over all of the run that came with a bundle"),
+    Tag("bundle.run_id", "about", "the run's id in the store that recorded it"),
+    Tag("bundle.exported", "about", "when the bundle that brought the run was written, UTC"),
+    Tag("bundle.schema", "about", "version of the form of that bundle"),
 )
 TAGS: dict[str, Tag] = {tag.name: tag for tag in _TAGS}
 
