@@ -1,4 +1,4 @@
-"""Programs that torch's compiler has made of a module at fixed shapes, kept in a folder of one's own.
+"""Programs that torch's compiler has made of a module at fixed shapes, kept in a folder.
 
 Compiling takes some ten seconds and a C++ compiler; what was compiled once on a machine is loaded.
 """
@@ -49,7 +49,7 @@ def check_compiler() -> None:
 def program(
     name: str, module: nn.Module, example: tuple[Any, ...], code: tuple[str, ...]
 ) -> Program:
-    """`module` compiled for arguments like `example`; `name` tells it from others of `code`'s files.
+    """`module` compiled for arguments like `example`; `name` tells it apart in `code`'s files.
 
     ValueError, one sentence, where it cannot be compiled here.
     """
