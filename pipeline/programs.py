@@ -1,4 +1,4 @@
-"""Programs that torch's compiler has made of a module at fixed shapes, kept in a folder.
+"""Programs that torch's compiler has made of a module at fixed shapes, and where they are kept.
 
 Compiling takes some ten seconds and a C++ compiler; what was compiled once on a machine is loaded.
 """
@@ -49,7 +49,7 @@ def check_compiler() -> None:
 def program(
     name: str, module: nn.Module, example: tuple[Any, ...], code: tuple[str, ...]
 ) -> Program:
-    """`module` compiled for arguments like `example`; `name` tells it apart in `code`'s files.
+    """`module` compiled for arguments like `example`, its `name` one among those of `code`'s files.
 
     ValueError, one sentence, where it cannot be compiled here.
     """
@@ -110,7 +110,8 @@ def _folder() -> Path:
 
 @contextmanager
 def _quiet() -> Any:
-    """torch's export warns of its own use of a deprecated class."""
+    """Inside, torch warns of its own use of what it has deprecated."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", r".*LeafSpec.* is deprecated", FutureWarning)
+        for category in (DeprecationWarning, FutureWarning):
+            warnings.simplefilter("ignore", category)
         yield

@@ -137,8 +137,9 @@ class HeadsTexts(Context):
 
     @torch.inference_mode()
     def _ahead(self, states: Tensor, known: Ints, count: int | None = None) -> Tensor:
-        if self._compiled and count is not None and count <= self._compiled.count:
-            return self._compiled(states, torch.from_numpy(known))[:, :count]
+        fast = self._compiled
+        if fast and len(known) == 1 and (count or self._heads.count) <= fast.count:
+            return fast(states, torch.from_numpy(known))[:, :count]
         embedded = torch.embedding(self._embedding, torch.from_numpy(known))
         logits: Tensor = self._heads(states, embedded, self._embedding, count)
         return logits
