@@ -4,8 +4,8 @@
     python -m pipeline.rule_gains draft=small k=4 tree=[4,2,2,1] seed='range(0,64)'
 
 Settings are those of a sweep. On a chain `block` is compared with `token`; on a tree of the same
-depth `sequoia` with `specinfer`, `traversal` with `sequoia`, and with `block` on the chain; `long` is
-the token rule on a chain of as many tokens as the tree has nodes, with which `sequoia` is compared
+depth `sequoia` with `specinfer`, `traversal` with `sequoia`, and with `block` on the chain. `long`
+is the token rule on a chain of as many tokens as the tree has nodes: `sequoia` is compared with it
 too. These are counts, exact and equal on every machine; the error is the standard error over seeds.
 """
 
