@@ -91,6 +91,8 @@ def to_spec(config: Mapping[str, Any]) -> JobSpec:
     target = dict(config["target"])
     if target["weights"] != "shipped":  # a folder, wherever the job will be run or run again
         target["weights"] = str(Path(target["weights"]).expanduser().resolve())
+    if timing["mode"] == "skip":  # only what is timed is compiled
+        target["compile"] = False
     k, widths = config["k"], None
     if config["proposal"] == "tree":  # no deeper than there are widths, nor than k
         widths = tuple(config["tree"][:k])
