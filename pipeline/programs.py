@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch._inductor
 from torch import Tensor, nn
 
 Program = Callable[[list[Tensor]], list[Tensor]]
@@ -54,6 +53,8 @@ def program(
     """
     key = _key(name, code)
     if key not in _loaded:
+        import torch._inductor  # as dear as torch itself: only for those who compile
+
         path = folder() / f"{key}.pt2"
         if not path.exists():
             _build(module, example, path)
@@ -77,6 +78,8 @@ def _key(name: str, code: tuple[str, ...]) -> str:
 def _build(module: nn.Module, example: tuple[Any, ...], path: Path) -> None:
     """Into `path`, written whole or not at all."""
     global built
+    import torch._inductor
+
     check_compiler()
     draft = path.with_name(f"{path.stem}-{os.getpid()}.pt2")
     try:
