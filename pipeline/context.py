@@ -95,7 +95,8 @@ def open_texts(
     """
     capacity = min(capacity, model.cfg.context)
     if lanes is None:
-        one: OneText = (model.reader or OneText)(model, prompt, capacity)
+        reader = model.reader if model.dtype == torch.float32 else None
+        one: OneText = (reader or OneText)(model, prompt, capacity)
         return one
     return ManyTexts(model, prompt, lanes, capacity)
 

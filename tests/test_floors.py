@@ -91,7 +91,7 @@ def test_every_floor_of_the_table_exists() -> None:
 @pytest.mark.parametrize(
     "module, absent",
     [
-        ("pipeline.job", "mlflow hydra omegaconf joblib matplotlib tracking"),
+        ("pipeline.job", "mlflow hydra omegaconf joblib matplotlib tracking torch._inductor"),
         ("pipeline.sweep", "mlflow torch matplotlib tracking"),
         ("tracking.recorder", "mlflow torch hydra matplotlib"),
     ],
