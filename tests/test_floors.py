@@ -16,7 +16,8 @@ FLOORS = {
     # words and pure functions: numpy, and scipy's special functions; no torch
     0: "records theory verify sampling exactness leak summary pairs ratios verdicts",
     # models, their state, their weights
-    1: "text corpus tree_cache cache prefixes context model heads quantize drafts weights",
+    1: "text corpus tree_cache cache lane_cache prefixes context lane_texts model heads quantize"
+    " drafts weights",
     # decoding, counting, timing, training
     2: "proposal decode counts tree_proposal tree_decode tree_rounds tree_counts clocks rounds"
     " costs checkpoint fitting parts learned train choose_layers",

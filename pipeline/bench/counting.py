@@ -54,7 +54,7 @@ def one_by_one(bench: Workbench, seeds: list[int]) -> list[str]:
 def in_a_batch(bench: Workbench, seeds: list[int]) -> list[str]:
     """The same, a lane a seed."""
     steps = list(bench.speculative(SeedBatch(seeds), len(seeds)).steps)
-    return [counts.digest(counts.trace(steps, bench.rule, lane)) for lane in range(len(seeds))]
+    return [counts.digest(one) for one in counts.traces(steps, bench.rule, range(len(seeds)))]
 
 
 def check(alone: list[str], batch: list[str], spec: JobSpec) -> None:
