@@ -39,7 +39,7 @@ def _batch(spec: JobSpec, count: int, seeds: int) -> Figure:
     }
     found = turns.alternate(calls, count, warm_up=False)
     values = turns.ratios(found, "one by one", "batch")
-    name = f"{spec.draft} k={spec.k}, {seeds} seeds one after the other / in a batch"
+    name = f"{spec.draft} k={spec.k}, {seeds} seeds: one by one / in a batch"
     return Figure(NAME, name, values, BATCH, "x", tuple(turn.row() for turn in found))
 
 
@@ -78,7 +78,7 @@ def workers(times: int, jobs: int, draws: int) -> Part:
     turned = turns.alternate(calls, times, warm_up=False)
     values = turns.ratios(turned, "n_jobs=1", "n_jobs=2")
     raw = tuple(turn.row() for turn in turned)
-    return Part((Figure(NAME, f"{jobs} jobs with n_jobs=1 / n_jobs=2", values, None, "x", raw),))
+    return Part((Figure(NAME, f"{jobs} jobs: n_jobs=1 / n_jobs=2", values, None, "x", raw),))
 
 
 def count(tasks: list[Task], n_jobs: int) -> None:
