@@ -17,8 +17,8 @@ FLOORS = {
     0: "records theory verify sampling exactness leak summary timing pairs ratios verdicts alike"
     " headlines advice",
     # models, their state, their weights
-    1: "engine text corpus tree_cache cache prefixes context model programs compiled compiled_text"
-    " compiled_heads heads quantize drafts weights",
+    1: "engine text corpus tree_cache cache lane_cache prefixes context lane_texts model programs"
+    " compiled compiled_text compiled_heads heads quantize drafts weights",
     # decoding, counting, timing, training
     2: "proposal decode counts tree_proposal tree_decode tree_rounds tree_counts clocks rounds"
     " costs checkpoint fitting parts learned train choose_layers",
