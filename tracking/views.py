@@ -18,7 +18,7 @@ _COLUMNS = {  # and the width in pixels at which the heading is not cut
     "metrics.`time/speedup_min`": 150,
     "metrics.`time/speedup_max`": 150,
     "tags.`verdict`": 100,
-    "metrics.`cost/c`": 145,
+    "metrics.`cost/c`": 160,
     "metrics.`count/acceptance_rate`": 175,
     "metrics.`count/tokens_per_pass`": 175,
     "metrics.`cost/predicted`": 130,
