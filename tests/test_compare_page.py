@@ -126,6 +126,10 @@ def test_the_view_shows_known_names_and_only_one_sweeps_jobs() -> None:
         kind, _, name = column.partition(".")
         assert name.strip("`") in (names.METRICS if kind == "metrics" else names.TAGS)
     assert "tags.`sweep.id` = 's1'" in state["searchFilter"]
+    sections = {section["uuid"]: section["name"] for section in state["compareRunSections"]}
+    for chart in state["compareRunCharts"]:
+        side = names.METRICS[chart["metricKey"]].side
+        assert sections[chart["metricSectionId"]].startswith(f"{side}: ")
 
 
 def test_the_view_is_kept_with_the_experiment(tmp_path: Path) -> None:
