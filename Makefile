@@ -6,9 +6,16 @@ PIP_ARGS ?=
 ARGS ?=
 N_JOBS ?=
 CORPUS ?=
+FILE ?=
 DRAFT ?= bigram
 K ?= 2
 DRAWS ?= 1000000
+
+# of the server; some shells keep a HOST of their own, which is not meant
+HOST =
+PORT =
+ALLOWED_HOSTS =
+BACKEND =
 
 ifeq ($(OS),Windows_NT)
 PY := .venv/Scripts/python.exe
@@ -20,7 +27,7 @@ READY := .venv/.ready$(if $(TORCH),-$(subst /,-,$(subst :,-,$(subst =,-,$(word 1
 JOBS := $(if $(N_JOBS),n_jobs=$(N_JOBS))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup sweep sweep-quick dry-run resume ui compare test lint train check-distribution same-text clean
+.PHONY: help setup sweep sweep-quick dry-run resume ui compare export import server test lint train check-distribution same-text bench bench-load clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | while IFS=@ read -r a b; do printf '%-24s %s\n' "$$a" "$$b"; done
@@ -65,6 +72,16 @@ ui: setup  ## open MLflow's page at the newest sweep
 compare: setup  ## the newest sweeps of each machine and load side by side
 	@$(PY) -m tracking compare $(ARGS)
 
+export: setup  ## the newest sweep as one file for another machine; FILE=name.zip ARGS="--sweep ID" or ARGS=--all
+	@$(PY) -m tracking export $(if $(FILE),"$(FILE)") $(ARGS)
+
+import: setup  ## merge such a file into this machine's store: FILE=name.zip
+	@$(if $(FILE),,echo "name the file: make import FILE=specsweep-….zip" >&2; exit 2)
+	@$(PY) -m tracking import "$(FILE)" $(ARGS)
+
+server: setup  ## start an MLflow server for a team: HOST= PORT= ALLOWED_HOSTS=a,b BACKEND=postgresql://…
+	@$(PY) -m tracking server $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") $(if $(ALLOWED_HOSTS),--allowed-hosts "$(ALLOWED_HOSTS)") $(if $(BACKEND),--backend "$(BACKEND)") $(ARGS)
+
 test: setup  ## run the tests
 	@$(PY) -m pytest $(ARGS)
 
@@ -79,6 +96,20 @@ check-distribution: setup  ## a million draws by the decoder against the target'
 
 same-text: setup  ## plain decoding's text and every draft's, one below the other
 	@$(PY) -m pipeline.same_text $(ARGS)
+
+bench: setup  ## the engine in figures, against its goals and against transformers; under 10 minutes
+	@$(MAKE) -s --no-print-directory .venv/.ready-hf || \
+	  echo "bench: transformers could not be installed: it goes on without the comparison" >&2
+	@$(PY) -m pipeline.bench $(ARGS)
+
+# what is there already stays as it is, torch too
+.venv/.ready-hf: $(READY)
+	@echo "adding transformers to .venv, once"
+	@$(PY) -m pip install --quiet --disable-pip-version-check -c .venv/constraints.txt $(PIP_ARGS) -e ".[dev,hf]"
+	@touch $@
+
+bench-load: setup  ## does a busy machine report the same ratio? it makes itself busy for this, a quarter of an hour
+	@$(PY) -m pipeline.bench.load $(ARGS)
 
 clean:  ## remove .venv and caches; results stay
 	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis build *.egg-info

@@ -14,6 +14,7 @@ from typing import Any
 from hydra.core.config_store import ConfigStore
 from omegaconf import MISSING
 
+from pipeline import timing as timings
 from pipeline.spec import MOST, THRESHOLD, JobSpec
 
 AUTO = "auto"
@@ -38,6 +39,11 @@ class TimingConfig:
     pairs: int = 6
     piece_tokens: int | None = None
     threads: int = 1
+    most_pairs: int = 30
+    half_width: float = 0.02
+    limit_s: float = 60.0
+    wait_for_idle: float = 0.0
+    idle_below: float = 0.1
 
 
 @dataclass
@@ -73,6 +79,8 @@ class Root:
 
 SWEEP_KEYS = ("tracking", "n_jobs", "dry_run")
 """What is one for the whole sweep; every other key belongs to a job."""
+SWEEP_TIMING_KEYS = ("wait_for_idle", "idle_below")
+"""Of the timing group too: they change no job, only when it is timed."""
 
 
 ROOT_KEYS = tuple(field.name for field in fields(Root))
@@ -99,7 +107,7 @@ def to_spec(config: Mapping[str, Any]) -> JobSpec:
         draft=str(draft.pop("name")),
         draft_options=draft,
         timing=timing["mode"],
-        **{key: timing[key] for key in ("pairs", "piece_tokens", "threads")},
+        **{key: timing[key] for key in timings.MEANT.get(timing["mode"], ())},
         **config["sampling"],
         **target,
         **{key: config[key] for key in ("seed", "tokens", "prompt", "eos", "draws")},
@@ -116,8 +124,11 @@ def _length(config: Mapping[str, Any]) -> dict[str, Any]:
         if tree:
             raise ValueError("k=auto is for proposal=chain: a tree has its depth in `tree`")
         return {"k": auto["most"], "k_auto": float(auto["threshold"])}
+    if isinstance(k, str) and k.isdecimal():  # as a grid in a file may have it
+        k = int(k)
     if isinstance(k, bool) or not isinstance(k, int):
-        raise ValueError(f"k={k}: give a whole number, 0 or more, or auto")
+        given = "null" if k is None else k
+        raise ValueError(f"k={given}: k must be a whole number, 0 or more, or auto")
     if tree:  # no deeper than there are widths, nor than k
         widths = tuple(config["tree"][:k]) if k > 0 else ()
         return {"k": len(widths) if k > 0 else k, "tree": widths}
@@ -144,10 +155,16 @@ def _check_keys(config: Mapping[str, Any]) -> None:
 def warnings_for(spec: JobSpec) -> list[str]:
     """What is allowed and yet not what one would choose."""
     found = []
-    if spec.timing != "skip" and spec.pairs % 2:
+    if odd := timings.odd(spec.timing, spec.to_dict()):
+        count = getattr(spec, odd)
         found.append(
-            f"timing.pairs={spec.pairs} is odd: the orders AB and BA are not balanced, "
-            f"{spec.pairs + 1} would be"
+            f"timing.{odd}={count} is odd: the orders AB and BA are not balanced, "
+            f"{count + 1} would be"
+        )
+    if spec.compile and spec.timing != "skip":
+        found.append(
+            "target.compile=true: torch compiles for some 20 s for each new length of pass, the "
+            "first time on this machine, before the clocks of a job"
         )
     return found
 

@@ -95,7 +95,8 @@ def open_texts(
     """
     capacity = min(capacity, model.cfg.context)
     if lanes is None:
-        return OneText(model, prompt, capacity)
+        one: OneText = (model.reader or OneText)(model, prompt, capacity)
+        return one
     return ManyTexts(model, prompt, lanes, capacity)
 
 

@@ -162,11 +162,13 @@ def _verify(
     lanes, drafted = proposal.lanes, proposal.drafted
     start, last = texts.ends(lanes)
     u, u_next = _decisions(uniforms, method.rule, lanes, start, drafted.shape[1])
-    logits = target.read(lanes, np.concatenate([last, drafted], axis=1))
-    p = method.sampling.rows(logits)
+    line = np.empty((len(lanes), drafted.shape[1] + 2), np.int64)  # known, drafted, what follows
+    line[:, :1], line[:, 1:-1] = last, drafted
+    p = method.sampling.rows(target.read(lanes, line[:, :-1]))
     q = p[:, :0] if proposal.q is None else proposal.q
     kept, token = method.rule.verify(p, q, drafted, u, u_next)
-    block = np.concatenate([drafted, token[:, None]], axis=1)
+    block = line[:, 1:]
+    block[:, -1] = token
     if len(lanes) == 1:
         block[0, kept[0]] = token[0]
     else:

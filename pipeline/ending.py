@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipeline import verdicts
+from pipeline import advice, verdicts
 from pipeline.headlines import headlines
 from pipeline.plan import Job
 from pipeline.records import JobRecord
@@ -35,6 +35,7 @@ def finish(sweep: Sweep, ending: Ending) -> bool:
     found = headlines(records)
     about = {**sweep.describe(), "status": ending.status.lower(), "exactness": exact.sentence}
     about["headlines"] = found.as_dict()
+    about["advice"] = advice.as_dict(advice.advice(records))
     report = sweep.recorder.report(records, about)
     summary = report.summary()
     summary["jobs"] += [_missing(job) for job in sweep.plan.jobs if job.digest not in sweep.records]

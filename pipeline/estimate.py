@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from pipeline.pairs import PairPlan
 from pipeline.spec import JobSpec
 
 Run = Callable[[JobSpec], object]
@@ -26,11 +27,14 @@ def estimate_s(jobs: Sequence[JobSpec], count: Run, halves: Run) -> tuple[float,
     first = next(iter(kinds.values()))
     decode_s = _seconds(count, replace(first, draws=FEW))  # loading and decoding, hardly a draw
     load_s = _seconds(count, replace(first, draws=FEW, tokens=1))
+    halves(replace(first, tokens=1))  # where passes are compiled, that is once for all
     open_s = _seconds(halves, replace(first, tokens=1))
     tried = {}
     for kind, job in list(kinds.items())[:TRIALS]:
         draws_s = _seconds(count, replace(job, draws=SOME, tokens=1)) - load_s
         short = replace(job, tokens=min(TOKENS, job.tokens))
+        if job.compile:
+            halves(short)
         tried[kind] = max(0.0, draws_s), max(0.0, _seconds(halves, short) - open_s) / short.tokens
     usual = tuple(sum(column) / len(tried) for column in zip(*tried.values(), strict=True))
     count_s = clock_s = 0.0
@@ -38,12 +42,22 @@ def estimate_s(jobs: Sequence[JobSpec], count: Run, halves: Run) -> tuple[float,
         draws_s, token_s = tried.get(_kind(job), usual)
         count_s += decode_s + draws_s * (job.draws / SOME) ** SHARING
         if job.timing != "skip":
-            clock_s += open_s + token_s * job.tokens * (job.pairs + 1.5)  # warm-up and costs
+            clock_s += open_s + token_s * job.tokens * 1.5  # warm-up and costs
+            clock_s += _pairs_s(job, token_s * job.tokens)
     return count_s, clock_s
 
 
+def _pairs_s(job: JobSpec, pair_s: float) -> float:
+    """Seconds of all pairs; of adaptive ones midway between the least and the most, as a guess."""
+    least_s = pair_s * job.pairs
+    if job.timing != "adaptive":
+        return least_s
+    most = pair_s * (job.most_pairs or PairPlan.most_pairs)
+    return max(least_s, min((least_s + most) / 2, job.limit_s or PairPlan.limit_s))
+
+
 def _kind(job: JobSpec) -> tuple[object, ...]:
-    return job.draft, job.k, job.verify, job.proposal, job.tree
+    return job.draft, job.k, job.k_auto, job.verify, job.proposal, job.tree, job.compile
 
 
 def _seconds(run: Run, job: JobSpec) -> float:

@@ -6,16 +6,14 @@ together, go through `summary.headline_misleads`.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
 
+from pipeline import alike
 from pipeline.records import JobRecord
 from pipeline.summary import headline_misleads, summarize
-
-_APART = ("draft", "seed", "piece_tokens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,35 +59,14 @@ class Headlines:
 
 def headlines(records: Iterable[JobRecord]) -> Headlines:
     """Every pair of drafts that were timed under one setting. Untimed records are left out."""
-    timed = [record for record in records if record.timed_rounds]
-    settings: dict[str, dict[str, list[JobRecord]]] = {}
-    for record in timed:
-        drafts = settings.setdefault(json.dumps(_setting(record), sort_keys=True), {})
-        drafts.setdefault(_draft(record), []).append(record)
-    told = _telling([json.loads(key) for key in settings])
-    pairs = []
-    for key, drafts in settings.items():
-        setting = {name: str(value) for name, value in json.loads(key).items() if name in told}
-        pairs += [_pair(setting, drafts, *two) for two in combinations(drafts, 2)]
+    found = alike.groups(record for record in records if record.timed_rounds)
+    names = {"k", *alike.telling([setting for setting, _ in found])}
+    pairs = [
+        _pair(alike.told(setting, names), drafts, *two)
+        for setting, drafts in found
+        for two in combinations(drafts, 2)
+    ]
     return Headlines(tuple(pair for pair in pairs if pair is not None))
-
-
-def _setting(record: JobRecord) -> dict[str, Any]:
-    """What two drafts must have in common to be compared."""
-    params = record.params.items()
-    return {k: v for k, v in params if k not in _APART and not k.startswith("draft.")}
-
-
-def _draft(record: JobRecord) -> str:
-    """The draft's name, with its options."""
-    options = {k: v for k, v in record.params.items() if k.startswith("draft.")}
-    return json.dumps([record.params["draft"], options], sort_keys=True)
-
-
-def _telling(settings: Sequence[dict[str, Any]]) -> set[str]:
-    """The parameters that differ between settings, and k."""
-    names = {name for setting in settings for name in setting}
-    return {"k"} | {n for n in names if len({str(s.get(n)) for s in settings}) > 1}
 
 
 def _pair(
@@ -100,7 +77,7 @@ def _pair(
     in_a, in_b = summarize(a), summarize(b)
     if "acceptance_rate" not in in_a or "acceptance_rate" not in in_b:
         return None
-    names = _shown(one, drafts), _shown(other, drafts)
+    names = alike.shown(one, drafts), alike.shown(other, drafts)
     return Pair(
         setting,
         accepted_more=names[in_a["acceptance_rate"] < in_b["acceptance_rate"]],
@@ -108,14 +85,6 @@ def _pair(
         misleads=headline_misleads(a, b),
         told_apart=_apart(drafts[one], drafts[other]),
     )
-
-
-def _shown(key: str, drafts: Iterable[str]) -> str:
-    """A draft's name, and its options where another has the same name."""
-    name, options = json.loads(key)
-    if sum(json.loads(other)[0] == name for other in drafts) == 1:
-        return str(name)
-    return " ".join([name, *(f"{option}={value}" for option, value in options.items())])
 
 
 def _apart(a: Iterable[JobRecord], b: Iterable[JobRecord]) -> bool:

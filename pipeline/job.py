@@ -15,7 +15,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from pipeline import costs, counts, distribution, engine, estimate, pairs, spec, ties
+from pipeline import (
+    costs,
+    counts,
+    distribution,
+    engine,
+    estimate,
+    pairs,
+    programs,
+    spec,
+    ties,
+    timing,
+)
 from pipeline.clocks import Decode, Timed
 from pipeline.context import open_texts
 from pipeline.drafts import parts_of
@@ -36,6 +47,8 @@ could go the other way on another machine."""
 def check(job: JobSpec) -> None:
     """ValueError, one sentence, for anything in the job that cannot work. Loads the weights."""
     Workbench.of(job, torch.float32)
+    if job.compile and job.timing != "skip":
+        programs.check_compiler()
 
 
 def digest(job: JobSpec) -> str:
@@ -86,7 +99,7 @@ def count(job: JobSpec) -> JobRecord:
 def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord:
     """The timed side, added to what was counted. `null` is the baseline against itself."""
     started_s = time.time()
-    bench, timed = _timed(job)
+    bench, timed = timed_sides(job)
     opened: list[Decode] = []  # the first only warmed up, then one a pair
 
     def speculative() -> Decode:
@@ -125,7 +138,9 @@ def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord
 
 def null(job: JobSpec) -> dict[str, float]:
     """The baseline against itself through the very same code: what noise alone shows here."""
-    _, timed = _timed(job)
+    # of as many pairs however noisy: its range would grow with their number
+    job = replace(job, timing="pairs") if job.timing == "adaptive" else job
+    _, timed = timed_sides(job)
     measured = pairs.measure(timed.baseline, timed.baseline, _plan(job))
     found = pairs.statistics(measured.pairs)
     return {
@@ -141,7 +156,7 @@ def estimate_s(jobs: Sequence[JobSpec]) -> tuple[float, float]:
 
 
 def _halves(job: JobSpec) -> None:
-    _, timed = _timed(job)
+    _, timed = timed_sides(job)
     for side in (timed.baseline(), timed.speculative()):
         side.advance(job.tokens)
 
@@ -152,9 +167,12 @@ def recheck(job: JobSpec) -> float:
     return distribution.recheck(Workbench.of(job, torch.float64))
 
 
-def _timed(job: JobSpec) -> tuple[Workbench, Timed]:
+def timed_sides(job: JobSpec) -> tuple[Workbench, Timed]:
+    """The job's models in float32, and its two sides, ready to be timed."""
     torch.set_num_threads(job.threads)
     bench = Workbench.of(job, torch.float32)
+    if job.compile:
+        bench.compile()
     room = len(bench.prompt) + job.tokens
     timed = Timed(
         open_target=lambda ids: open_texts(bench.target, ids, room, None),
@@ -170,12 +188,14 @@ def _timed(job: JobSpec) -> tuple[Workbench, Timed]:
 
 def _plan(job: JobSpec) -> pairs.PairPlan:
     mode: Any = job.timing
+    ends = {name: getattr(job, name) for name in timing.ADAPTIVE}
     return pairs.PairPlan(
         tokens=job.tokens,
         pairs=job.pairs,
         piece_tokens=job.piece_tokens,
         mode=mode,
         seed=job.seed,
+        **{name: value for name, value in ends.items() if value is not None},
     )
 
 

@@ -9,8 +9,9 @@ Shapes: B texts, T positions, C channels, H heads, D = C / H, V characters.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
@@ -165,6 +166,8 @@ class CharTransformer(nn.Module):
         super().__init__()
         self.cfg = cfg
         self.transformer = Transformer(cfg)
+        self.reader: Callable[..., Any] | None = None
+        """Opens one text that is read with this model, where not pass by pass in plain torch."""
 
     def weights(self) -> Weights:
         """The parameters that `forward` reads; valid as long as none is replaced."""

@@ -115,8 +115,8 @@ def measure(
 
     The baseline against itself is the null. `on_pair` hears of each pair between the clocks.
     """
-    begun = clock.wall()
     piece_tokens = _warm_up(baseline(), speculative(), plan, clock)
+    begun = clock.wall()
     stops = plan.stops(piece_tokens)
     pairs: list[Pair] = []
     while not (stopped := _stop(pairs, plan, (clock.wall() - begun) / 1e9)):
@@ -178,7 +178,7 @@ def _stop(pairs: list[Pair], plan: PairPlan, spent_s: float) -> str:
         return f"the interval is within {width:.1%} of the median after {count} pairs"
     if count >= plan.most_pairs:
         return f"{count} pairs are the most that were allowed; the interval is ±{width:.1%}"
-    if spent_s >= plan.limit_s:
+    if count % 2 == 0 and spent_s >= plan.limit_s:
         return f"the {plan.limit_s:g} s allowed are spent; the interval is ±{width:.1%}"
     return ""
 

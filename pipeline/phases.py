@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from pipeline import verdicts
+from pipeline.idle import IdleCheck
 from pipeline.lock import alone
 from pipeline.plan import Job
 from pipeline.pool import Ok, Outcome, Task, apart, beside
@@ -69,20 +70,26 @@ def clock(sweep: Sweep) -> None:
     with alone(sweep.clock_lock, sweep.show.say), sweep.show.phase("timing", len(todo)) as phase:
         begun_s = time.monotonic()
         meter = sweep.recorder.meter()
+        idle = IdleCheck(sweep.plan.idle, sweep.recorder.meter(), sweep.show.say)
 
         def running(keys: Sequence[str]) -> None:
+            names = [NULL] if NULL in keys else [sweep.by_digest[key].name for key in keys]
+            idle.before(", ".join(names))
             phase.running([NULL] if NULL in keys else sweep.begin(keys))
             meter.start()
 
         with closing(apart(_clock_tasks(sweep, todo), running)) as outcomes:
             for key, outcome in outcomes:
+                load = meter.stop()
+                idle.seen(load[0])
                 if key == NULL:
                     _take_null(sweep, outcome)
-                    begun_s = time.monotonic()  # the worker is up: from here on jobs are timed
+                    # the worker is up: from here on jobs are timed
+                    begun_s, idle.waited_s = time.monotonic(), 0.0
                 else:
-                    phase.done(*sweep.take(key, outcome, meter.stop()))
+                    phase.done(*sweep.take(key, outcome, load))
                     sweep.timed_s += _timed_s(sweep.records[key])
-        sweep.seconds["sweep/clock_s"] = time.monotonic() - begun_s
+        sweep.seconds["sweep/clock_s"] = time.monotonic() - begun_s - idle.waited_s
 
 
 def _clock_tasks(sweep: Sweep, todo: Sequence[Job]) -> Iterator[Task]:

@@ -11,12 +11,13 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from pipeline import config
 from pipeline.compose import Composed
+from pipeline.idle import IdlePlan
 from pipeline.records import JobRecord
 from pipeline.spec import JobSpec
 
@@ -64,6 +65,7 @@ class Plan:
     workers: int
     tracking: dict[str, Any]
     jobs: tuple[Job, ...]
+    idle: IdlePlan = IdlePlan()
 
     def to_dict(self) -> dict[str, Any]:
         jobs = [
@@ -77,6 +79,7 @@ class Plan:
             "created_s": self.created_s,
             "workers": self.workers,
             "tracking": self.tracking,
+            "idle": asdict(self.idle),
             "jobs": jobs,
         }
 
@@ -96,7 +99,12 @@ class Plan:
                 for job in data["jobs"]
             )
             return cls(
-                data["command"], data["created_s"], data["workers"], dict(data["tracking"]), jobs
+                command=data["command"],
+                created_s=data["created_s"],
+                workers=data["workers"],
+                tracking=dict(data["tracking"]),
+                jobs=jobs,
+                idle=IdlePlan(**data.get("idle", {})),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"the plan of this sweep cannot be read: {error}") from error
@@ -112,23 +120,35 @@ def make_plan(
     composed: Sequence[Composed], arguments: Sequence[str], jobs: Jobs, cores: int
 ) -> Plan:
     """The plan of a command line. ValueError, one sentence, for the first job that cannot be."""
-    once = {key: composed[0].config.get(key) for key in config.SWEEP_KEYS}
-    for key, value in once.items():
-        if any(one.config.get(key) != value for one in composed):
-            raise ValueError(f"{key} is one for a whole sweep: give it one value")
     found: dict[str, Job] = {}
     for one in composed:
         spec = config.to_spec(one.config)
         jobs.check(spec)
         digest = jobs.digest(spec)
         found.setdefault(digest, Job(spec, digest, spec.name, _ordered(one.overrides)))
+    once = _one_for_all(composed)
     return Plan(
         command=command(arguments),
         created_s=time.time(),
         workers=min(config.workers(once["n_jobs"], cores), len(found)),
         tracking=dict(once["tracking"] or {}),
         jobs=tuple(_told_apart(list(found.values()))),
+        idle=IdlePlan.of(once["timing"]),
     )
+
+
+def _one_for_all(composed: Sequence[Composed]) -> dict[str, Any]:
+    """The values that are a whole sweep's. ValueError for one that differs between its jobs."""
+
+    def value(one: Composed, key: str) -> Any:
+        group, _, own = key.rpartition(".")
+        return (one.config[group] if group else one.config).get(own)
+
+    timing = [f"timing.{key}" for key in config.SWEEP_TIMING_KEYS]
+    for key in (*config.SWEEP_KEYS, *timing):
+        if any(value(one, key) != value(composed[0], key) for one in composed):
+            raise ValueError(f"{key} is one for a whole sweep: give it one value")
+    return composed[0].config
 
 
 def command(arguments: Sequence[str]) -> str:

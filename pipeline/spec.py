@@ -9,11 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pipeline import timing
 from pipeline.sampling import Sampling
 from pipeline.verify import find, find_tree
 from pipeline.verify.tree import tree
 
-TIMINGS = ("pairs", "whole", "skip")
 THRESHOLD, MOST = 0.3, 8
 """What k=auto means unless it is told otherwise."""
 
@@ -36,7 +36,7 @@ class JobSpec:
     verify: str = "token"
     proposal: str = "chain"
     tokens: int = 200
-    prompt: str = "The "
+    prompt: str = "O "
     eos: str | None = None
     temperature: float = 1.0
     top_k: int | None = None
@@ -50,6 +50,9 @@ class JobSpec:
     threads: int = 1
     k_auto: float | None = None
     tree: tuple[int, ...] | None = None
+    most_pairs: int | None = None
+    half_width: float | None = None
+    limit_s: float | None = None
 
     @property
     def sampling(self) -> Sampling:
@@ -65,7 +68,8 @@ class JobSpec:
         for key in ("verify", "temperature", "top_k", "top_p", "eos"):
             if getattr(self, key) != usual[key]:
                 name += f" {key}={getattr(self, key)}"
-        return name
+        name += " timing=adaptive" if self.timing == "adaptive" else ""
+        return name + (" compiled" if self.compile else "")
 
     @property
     def length(self) -> int | str:
@@ -95,7 +99,8 @@ class JobSpec:
         if self.tree is not None:
             data["tree"] = str(list(self.tree)).replace(" ", "")
         extra = {f"draft.{name}": v for name, v in options.items() if name not in ("name", "kind")}
-        said = {name: value for name, value in data.items() if value is not None}
+        idle = timing.SETTINGS.difference(timing.MEANT[self.timing])
+        said = {name: v for name, v in data.items() if v is not None and name not in idle}
         return {**said, "top_k": self.top_k, **extra}
 
     @classmethod
@@ -122,24 +127,17 @@ class JobSpec:
             )
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed={self.seed}: give a whole number, 0 or more, below 2^63")
-        if self.compile:
-            raise ValueError("target.compile=true: compiling is not there yet, leave it false")
+        if self.compile and self.proposal == "tree":
+            raise ValueError(
+                "target.compile=true: passes over trees are not compiled, give proposal=chain"
+            )
         if self.tokens < 1:
             raise ValueError(f"tokens={self.tokens}: give 1 or more characters to emit")
         if not self.prompt:
             raise ValueError("prompt is empty: give at least one character to go on from")
         if self.draws < 1:
             raise ValueError(f"draws={self.draws}: give 1 or more draws for the distribution check")
-        if self.timing not in TIMINGS:
-            raise ValueError(f"timing={self.timing}: the ways are {', '.join(TIMINGS)}")
-        if self.timing != "skip" and self.pairs < 1:
-            raise ValueError(
-                f"timing.pairs={self.pairs}: give 1 pair or more, or timing=skip to count only"
-            )
-        if self.piece_tokens is not None and self.piece_tokens < 1:
-            raise ValueError(f"timing.piece_tokens={self.piece_tokens}: give 1 or more, or null")
-        if self.threads < 1:
-            raise ValueError(f"timing.threads={self.threads}: give 1 or more")
+        timing.check(self.timing, self.to_dict())
         self._validate_proposal()
         _ = self.sampling  # its own checks
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from pipeline.compiled_text import compile_reads, up_to
 from pipeline.context import Context, Ints, open_texts
 from pipeline.decode import Method, Texts, autoregressive
 from pipeline.drafts import BRANCHING, Draft, Source, build
@@ -70,6 +71,16 @@ class Workbench:
             )
         target = copy.deepcopy(model).double() if dtype == torch.float64 else model
         return cls(spec, vocabulary, target, draft, rule, prompt, eos)
+
+    def compile(self) -> None:
+        """Read single texts with compiled passes from now on; in float32, for clocks.
+
+        ValueError, one sentence, where they cannot be compiled here.
+        """
+        most = self.spec.k + 1
+        varies = self.spec.k_auto is not None or self.draft.varies
+        compile_reads(self.target, up_to(most) if varies else (most,))
+        self.draft.compile(self.spec.k)
 
     def plain(self, uniforms: Uniforms, lanes: int | None = None) -> Run:
         """Plain decoding, ready to go: the prompt but its last character is read."""

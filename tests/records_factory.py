@@ -42,6 +42,7 @@ def make_record(
         "tags": {"counts.digest": hashlib.sha256(str(rounds).encode()).hexdigest()},
         "rounds": rounds,
         "pieces": _pieces(clock_series),
+        "timed_rounds": _timed_rounds(rounds, clock_series),
         "text": "First Citizen:\nBefore we proceed any further, hear me speak.\n",
         "started_s": STARTED_S + 10.0 * k + seed,
         "finished_s": STARTED_S + 10.0 * k + seed + 3.5,
@@ -150,6 +151,8 @@ def _clocks(
         "cost/draft_token_us": 1235.0 * c,
         "cost/c": c,
         "cost/v": 1.0 + 0.02 * k,
+        "cost/o": 0.05,
+        "cost/predicted": simple * 0.97,
         "cost/predicted_simple": simple,
         "cost/prediction_error": simple / median - 1,
         "load/before_1m": 0.4,
@@ -163,6 +166,20 @@ def _clocks(
         "time/pair_speculative_s": [
             (i, b / r) for i, (b, r) in enumerate(zip(base, ratios, strict=True))
         ],
+    }
+
+
+def _timed_rounds(
+    rounds: list[dict[str, Any]], series: dict[str, list[tuple[int, float]]]
+) -> dict[str, list[Any]]:
+    """Each round an equal part of its pair's time."""
+    halves = series.get("time/pair_speculative_s", [])
+    if not halves:
+        return {}
+    return {
+        "k": [r["drafted"] for r in rounds],
+        "accepted": [r["accepted"] for r in rounds],
+        "ms": [[1000 * seconds / len(rounds)] * len(rounds) for _, seconds in halves],
     }
 
 

@@ -58,7 +58,7 @@ def test_a_comparisons_page_shows_its_figures_and_words_without_an_error(
     file.write_text(Output.of(comparison).html, encoding="utf-8")
     page.open(file.as_uri())
     page.wait(DRAWN)
-    assert page.value("document.images.length") == 2
+    assert page.value("document.images.length") == 3
     assert page.value("document.querySelectorAll('#timings tr').length") == 13
     assert "12 of 12 jobs agree" in page.text()
     assert page.errors == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,11 @@ WRONG = {
     "k=-1": "k=-1: give 0",
     "k=four": "k=four: k must be a whole number",
     "k=1,four": "k=four: k must be a whole number",
-    "k=null": "k=null: k must have a value",
+    "k=true": "k=True: k must be",
+    "k=2.5": "k=2.5: k must be",
+    "k_auto.treshold=1": "did you mean k_auto.threshold?",
+    "k_auto.most=few": "k_auto.most=few: k_auto.most must be a whole number",
+    "k=null": "k=null: k must be a whole number, 0 or more, or auto",
     "~k": "has no k",
     "draft=int9": "draft=int9 is not known: draft is one of bigram, ",
     "draft=int8,int9": "draft=int9 is not known",
@@ -31,6 +36,10 @@ WRONG = {
     "timing.pairs=0": "timing.pairs=0: give 1 pair or more",
     "timing.pairs=-2": "timing.pairs=-2: give 1 pair or more",
     "timing.threads=0": "timing.threads=0",
+    "timing=adaptive timing.most_pairs=5": "timing.most_pairs=5: give no fewer than timing.pairs=6",
+    "timing=adaptive timing.half_width=2": "timing.half_width=2.0: give a share of the median",
+    "timing=adaptive timing.limit_s=0": "timing.limit_s=0.0: give a number of seconds above 0",
+    "timing=adaptive timing.pairs=0": "timing.pairs=0: give 1 pair or more",
     "timing=off": "timing=off is not known: timing is one of",
     "tokens=0": "tokens=0: give 1 or more",
     "tokens=1.5": "tokens=1.5: tokens must be a whole number",
@@ -63,7 +72,8 @@ WRONG = {
 def test_a_mistake_is_one_sentence_and_nothing_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], argument: str
 ) -> None:
-    line = ["draft=int8", "k=1", "seed=0", RECORDER, argument]
+    words = argument.split() if argument.startswith("timing=") else [argument]
+    line = ["draft=int8", "k=1", "seed=0", RECORDER, *words]
     show = Show(Console(stderr=False, highlight=False))
     code = sweep.main(line, jobs=fake_jobs, root=tmp_path, show=show)
     told = capsys.readouterr()
@@ -80,11 +90,19 @@ def test_what_only_looks_like_a_mistake_is_allowed(tmp_path: Path, argument: str
     assert sweep.main(line, jobs=fake_jobs, root=tmp_path, show=Show(Console(quiet=True))) == 0
 
 
-def test_the_default_grid_is_three_drafts_four_lengths_three_seeds() -> None:
-    specs = [to_spec(one.config) for one in compose([])]
+@pytest.mark.parametrize(
+    ("line", "drafts", "seeds"),
+    [
+        ([], "bigram trigram ngram small layerskip heads int8 int4", (0, 1)),
+        (["experiment=reference"], "bigram int8 int4", (0, 1, 2)),
+    ],
+)
+def test_the_default_grid_is_the_family_and_the_references_its_three_drafts(
+    line: list[str], drafts: str, seeds: tuple[int, ...]
+) -> None:
+    specs = [to_spec(one.config) for one in compose(line)]
     points = [(spec.draft, spec.k, spec.seed) for spec in specs]
-    drafts, lengths, seeds = ("bigram", "int8", "int4"), (1, 2, 4, 8), (0, 1, 2)
-    assert points == [(d, k, s) for d in drafts for k in lengths for s in seeds]
+    assert points == [(d, k, s) for d in drafts.split() for k in (1, 2, 4, 8) for s in seeds]
     assert {spec.tokens for spec in specs} == {200} and {spec.pairs for spec in specs} == {6}
 
 
@@ -113,6 +131,31 @@ def test_swept_options_of_a_draft_reach_the_jobs() -> None:
     jobs = compose(["draft=int8", "draft.bits=2,3", "k=1", "seed=0"])
     assert [to_spec(one.config).draft_options["bits"] for one in jobs] == [2, 3]
     assert [one.config["draft"]["per_channel"] for one in jobs] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("k=auto k_auto.threshold=2", "k_auto.threshold=2.0, k_auto.most=8: give a probability"),
+        ("k=auto k_auto.most=0", "k_auto.most=0: give"),
+        ("k=auto proposal=tree verify=sequoia", "k=auto is for proposal=chain"),
+        ("k=-1 proposal=tree verify=sequoia", "k=-1: give 0"),
+        ("k=0 proposal=tree verify=sequoia", "k of 1 or more"),
+    ],
+)
+def test_a_length_that_cannot_be_is_refused(settings: str, told: str) -> None:
+    (one,) = compose(["draft=int8", "seed=0", *settings.split()])
+    with pytest.raises(ValueError, match=re.escape(told)):
+        to_spec(one.config)
+
+
+def test_auto_is_a_length_like_others_with_settings_of_its_own() -> None:
+    jobs = [to_spec(one.config) for one in compose(["draft=int8", "k=2,auto", "seed=0"])]
+    assert [(job.k, job.k_auto, job.length) for job in jobs] == [(2, None, 2), (8, 0.3, "auto")]
+    settings = ["k=auto", "k_auto.threshold=0.5", "k_auto.most=3"]
+    (job,) = [to_spec(one.config) for one in compose(["draft=int8", "seed=0", *settings])]
+    assert (job.k, job.k_auto) == (3, 0.5)
+    assert job.params()["k"] == "auto" and job.params()["k_most"] == 3
 
 
 def test_each_job_is_composed_again_from_its_own_overrides() -> None:
@@ -153,15 +196,17 @@ def test_help_shows_three_examples_first_and_every_option() -> None:
     assert told.returncode == 0 and not told.stderr
     assert lines[0] == "Examples"
     assert all(line.strip().startswith("python -m pipeline.sweep") for line in lines[1:4])
-    assert "draft: bigram, " in told.stdout and "timing: pairs, skip, whole" in told.stdout
+    assert (
+        "draft: bigram, " in told.stdout and "timing: adaptive, pairs, skip, whole" in told.stdout
+    )
 
 
 def test_the_configuration_is_shown_and_no_folder_is_left_anywhere(tmp_path: Path) -> None:
     told = hydra("--cfg", "job", "draft=int4", cwd=tmp_path)
     assert told.returncode == 0 and "name: int4" in told.stdout and "hydra" not in told.stdout
-    wrong = hydra("k=four", cwd=tmp_path)
+    wrong = hydra("seed=four", cwd=tmp_path)
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert wrong.stderr == "specsweep: k=four: k must be a whole number\n"
+    assert wrong.stderr == "specsweep: seed=four: seed must be a whole number\n"
     assert not list(tmp_path.iterdir())
 
 

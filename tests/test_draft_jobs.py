@@ -125,6 +125,13 @@ def test_a_job_of_adaptive_length_drafts_fewer_and_stays_exact(weights: Path, ve
     assert job.clock(auto, found, {}).metrics["time/timed_matches_counts"] == 1
 
 
+@pytest.mark.parametrize("draft", sorted(FILES))
+def test_every_draft_is_timed_at_a_length_of_its_own_choice(weights: Path, draft: str) -> None:
+    auto = spec(weights, draft, k=4, k_auto=0.3, tokens=30, draws=20)
+    done = job.clock(auto, job.count(auto), {})
+    assert done.metrics["time/timed_matches_counts"] == 1 and done.metrics["cost/v"] > 0
+
+
 def test_adaptive_lengths_are_named() -> None:
     assert JobSpec("int8", {}, 8, 1, k_auto=0.3).name == "int8 k=auto seed=1"
     named = JobSpec("int8", {}, 6, 0, k_auto=0.2).name

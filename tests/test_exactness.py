@@ -219,3 +219,21 @@ def test_shapes_that_do_not_fit_are_told() -> None:
         exactness.g_test(np.ones(3, int), np.full(4, 0.25))
     with pytest.raises(ValueError, match="one shape"):
         leak.detectable_leak(np.full(4, 0.25), np.full(3, 1 / 3), 10)
+
+
+@pytest.mark.parametrize("draws", [5, 50, 400])
+@pytest.mark.parametrize("rare", [0.3, 0.01, 1e-4, 1e-6])
+def test_a_certain_draft_and_few_draws_never_make_an_honest_decoder_look_wrong(
+    draws: int, rare: float
+) -> None:
+    """A one-hot q on a character that the target hardly ever writes: one draw carries the score."""
+    p, q = np.array([rare, 0.7 - rare, 0.3]), np.array([1.0, 0.0, 0.0])
+    tables = np.random.default_rng(3).multinomial(draws, p, size=4000)
+    kinds, times = np.unique(tables[:, 0], return_counts=True)
+    found = np.array(
+        [leak.leak_test(np.array([hits, draws - hits, 0]), p, q) for hits in kinds.tolist()]
+    )
+    assert ((found >= 0) & (found <= 1)).all()
+    for level in (0.05, 0.01, 0.001):
+        wrong = times[found <= level].sum() / times.sum()
+        assert wrong <= level + 4 * np.sqrt(level / 4000)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pipeline import job
+from pipeline import job, summary
 from pipeline.records import JobRecord
 from pipeline.spec import JobSpec
+from pipeline.store import Store
 from tracking.names import METRICS
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -135,3 +138,31 @@ def test_a_worker_never_pays_for_mlflow_or_hydra() -> None:
     code = "import sys, pipeline.job; print({'mlflow', 'hydra', 'tracking'} & set(sys.modules))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "set()"
+
+
+def test_every_timed_round_is_kept_with_what_it_drafted_accepted_and_took() -> None:
+    counted = job.count(spec())
+    done = job.clock(spec(), counted, {})
+    log = done.round_log()
+    assert len(log) == 2 * len(counted.rounds)
+    for pair in (0, 1):
+        own = [row for row in log if row["pair"] == pair]
+        assert [(r["k"], r["accepted"]) for r in own] == [
+            (r["k"], r["accepted"]) for r in counted.rounds
+        ]
+        rounds_ms = sum(row["ms"] for row in own)
+        half_ms = 1000 * done.series["time/pair_speculative_s"][pair][1]
+        assert 0 < rounds_ms <= half_ms  # a half has the rounds and the steps between them
+    assert all(row["ms"] > 0 for row in log)
+    again = JobRecord.from_json(done.to_json())
+    assert again.round_log() == log and counted.round_log() == []
+
+
+def test_the_rounds_are_what_the_summary_reads(tmp_path: Path) -> None:
+    done = job.clock(spec(), job.count(spec()), {})
+    found = summary.summarize([json.loads(line) for line in done.round_lines().splitlines()])
+    assert found["acceptance_rate"] == done.metrics["count/acceptance_rate"]
+    assert found["tokens"] == 2 * done.metrics["count/emitted"]
+    Store(tmp_path).write_record(done)
+    (log,) = tmp_path.glob("jobs/*/rounds.jsonl")
+    assert summary.summarize(summary.read(log)) == found

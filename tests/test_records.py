@@ -53,3 +53,10 @@ def test_a_pairs_ratio_is_baseline_time_over_speculative_time() -> None:
     pair = Pair(0, "AB", pieces)
     assert pair.ratio == 2.0
     assert pair.cpu_ns("baseline") == 90
+
+
+def test_a_record_of_the_form_before_is_read_and_has_no_timed_rounds() -> None:
+    older = json.loads(RECORD.to_json()) | {"schema": 1}
+    del older["timed_rounds"]
+    found = JobRecord.from_json(json.dumps(older))
+    assert found.schema == 1 and found.round_log() == [] and found.metrics == RECORD.metrics

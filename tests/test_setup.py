@@ -112,6 +112,22 @@ def test_settings_reach_the_sweep(project: Path) -> None:
 
 
 @needs_make
+def test_the_bench_adds_transformers_once_and_goes_on_where_that_cannot_be(project: Path) -> None:
+    make(project, "setup")
+    assert make(project, "bench", "ARGS=--quick").returncode == 0 and log(project) == ["pip", "-m"]
+    asked = (project / "log").read_text(encoding="utf-8")
+    assert ".[dev,hf]" in asked and "-c .venv/constraints.txt" in asked
+    assert asked.splitlines()[-1] == "-m pipeline.bench --quick"
+    assert make(project, "bench").returncode == 0 and log(project) == ["-m"]
+    for stamp in (project / ".venv").glob(".ready-hf"):
+        stamp.unlink()
+    (project / "no-network").touch()
+    told = make(project, "bench")
+    assert told.returncode == 0 and log(project) == ["pip", "-m"]
+    assert "transformers could not be installed: it goes on without" in told.stderr
+
+
+@needs_make
 def test_make_alone_lists_every_target_and_sets_nothing_up(project: Path) -> None:
     told = make(project)
     targets = re.findall(r"^([a-z-]+):.*## ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
@@ -127,6 +143,7 @@ def test_every_dependency_is_pinned_and_no_pin_is_of_one_machine_only() -> None:
             name, version = line.split("==")
             pins[re.sub(r"[-_.]+", "-", name).lower()] = version
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    needed = project["dependencies"] + project["optional-dependencies"]["dev"]
+    extras = project["optional-dependencies"]
+    needed = project["dependencies"] + extras["dev"] + extras["hf"]
     assert not {re.split(r"[<>=]", one)[0] for one in needed} - set(pins)
     assert not [name for name, version in pins.items() if "+" in version]

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import psutil
@@ -134,6 +136,31 @@ def test_the_meter_answers_on_this_machine_with_known_names() -> None:
     names.check_metrics(metrics)
     names.check_tags(tags)
     assert 0.0 <= metrics.get("load/others_share", 0.0) <= 1.0
+
+
+def test_slowing_down_for_heat_is_counted_where_the_system_counts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load, "_CPUS", tmp_path)
+    monkeypatch.setattr(psutil, "cpu_freq", lambda: SimpleNamespace(current=2400.0))
+    meter = load.Meter()
+    meter.start()
+    assert "load/throttle_events" not in meter.stop()[0]
+    counters = [tmp_path / f"cpu{i}" / "thermal_throttle" / "core_throttle_count" for i in (0, 1)]
+    for file in counters:
+        file.parent.mkdir(parents=True)
+        file.write_text("5\n", encoding="ascii")
+    meter.start()
+    counters[1].write_text("8\n", encoding="ascii")
+    metrics, _ = meter.stop()
+    assert metrics["load/throttle_events"] == 3
+    assert metrics["load/frequency_mhz_before"] == metrics["load/frequency_mhz_after"] == 2400
+
+
+def test_a_frequency_that_is_not_told_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    for answer in (None, SimpleNamespace(current=0.0)):
+        monkeypatch.setattr(psutil, "cpu_freq", lambda answer=answer: answer)
+        assert load.frequency_mhz() is None
 
 
 def test_work_of_a_child_process_is_ones_own() -> None:

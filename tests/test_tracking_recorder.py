@@ -18,6 +18,7 @@ import pytest
 from pipeline.records import JobRecord
 from tests.records_factory import make_failed, make_record, make_sweep
 from tests.tracking_store import client, runs, sweep_in
+from tracking import artifacts
 from tracking.recorder import Recorder
 from tracking.trouble import StoreUnavailable
 
@@ -285,7 +286,7 @@ def test_a_lock_that_is_given_up_soon_is_waited_for(tmp_path: Path) -> None:
     assert child.info.status == "FINISHED"
 
 
-@pytest.mark.parametrize("step", ["log_batch", "log_artifacts", "set_terminated"])
+@pytest.mark.parametrize("step", ["log_batch", "put", "set_terminated"])
 def test_a_store_that_fails_half_way_gets_the_rest_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -297,7 +298,7 @@ def test_a_store_that_fails_half_way_gets_the_rest_later(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as broken:
-        broken.setattr(type(api), step, full)
+        broken.setattr(artifacts if step == "put" else type(api), step, full)
         with pytest.raises(StoreUnavailable, match="disk .* is full"):
             recorder.log_job(record)
     recorder.log_job(record)

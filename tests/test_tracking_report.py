@@ -302,7 +302,7 @@ def test_a_busy_machine_is_told_with_how_much_others_took() -> None:
 def test_the_markdown_has_the_terminals_titles_and_ranges_that_do_not_break() -> None:
     found = rows([make_record()])
     title, _, line = tables.as_markdown(found).splitlines()
-    shown = [str(column.header) for column in tables.as_rich(found).columns]
+    shown = [str(column.header) for column in tables.as_rich(found, width=120).columns]
     assert title.strip("| ").split(" | ") == shown
     assert f"{found[0].low:.2f}\u2011{found[0].high:.2f}" in line
 
@@ -364,3 +364,23 @@ def test_the_rows_as_data_are_flat_and_unrounded() -> None:
 
 def with_param(record: JobRecord, name: str, value: object) -> JobRecord:
     return dataclasses.replace(record, params=record.params | {name: value})
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_the_table_shows_as_much_as_the_terminal_has_room_for(width: int) -> None:
+    out = io.StringIO()
+    found = rows(make_sweep(seeds=(0,)))
+    Console(file=out, width=width).print(tables.as_rich(found, width=width))
+    title, *lines = out.getvalue().splitlines()
+    assert not any("…" in line for line in lines)
+    assert ("passes" in title) == (width > 80) and "%" in lines[1]
+
+
+def test_a_narrow_terminal_loses_the_errors_before_the_figures() -> None:
+    found = rows(make_sweep(seeds=(0,)))
+    found = [dataclasses.replace(row, split={"draft.per_channel": "false"}) for row in found]
+    table = tables.as_rich(found, width=80)
+    titles = [str(column.header) for column in table.columns]
+    assert titles[:5] == ["draft", "k", "draft.per_channel", "accept", "t/pass"]
+    cells = list(table.columns[titles.index("simple")].cells)
+    assert not any("%" in str(cell) for cell in cells)

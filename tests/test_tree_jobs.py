@@ -194,11 +194,12 @@ def test_gains_of_the_better_rules_are_told_in_percent_with_their_error() -> Non
     out = io.StringIO()
     line = ["draft=bigram", "k=2", "tree=[2,2]", "seed=0,1,2", "tokens=30"]
     assert rule_gains.main(line, Show(Console(file=out, highlight=False, width=200))) == 0
-    title, *lines = out.getvalue().splitlines()
+    title, *lines, published = out.getvalue().splitlines()
     assert title == "bigram k=2 tree=[2,2]: 3 seeds, 30 characters each"
-    assert [told.split()[0] for told in lines] == ["token", "block", *list(TREE_RULES)[:3]]
-    assert re.search(r"\d\.\d\d tokens a pass  [+-]\d+\.\d ± \d+\.\d% over specinfer", lines[3])
-    assert lines[4].endswith("% over block")
+    assert [told.split()[0] for told in lines] == ["token", "block", "long", *TREE_RULES][:6]
+    assert re.search(r"\d\.\d\d tokens a pass  [+-]\d+\.\d ± \d+\.\d% over specinfer", lines[4])
+    assert lines[4].endswith("% over long") and lines[5].endswith("% over block")
+    assert published == rule_gains.PUBLISHED
 
 
 def test_gains_that_cannot_be_measured_are_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

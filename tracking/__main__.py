@@ -1,4 +1,4 @@
-"""Looks at sweeps that have run: `python -m tracking show`, `ui` and `compare`."""
+"""`python -m tracking COMMAND`: looks at sweeps that have run, and takes them elsewhere."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import signal
 import sys
 import webbrowser
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
 
+from tracking import team, transfer
 from tracking.compare import command as compare
 from tracking.reader import find_parent, from_outputs, from_store
 from tracking.recorder import Recorder
@@ -26,6 +28,9 @@ examples:
   python -m tracking ui                        MLflow's page, and the address of the newest sweep
   python -m tracking compare                   each machine's newest sweeps side by side
   python -m tracking compare --machine attic cellar --html page.html
+  python -m tracking export                    the newest sweep as one file, for another machine
+  python -m tracking import FILE               what such a file holds, into this machine's store
+  python -m tracking server                    an MLflow server for a team
 """
 
 
@@ -40,13 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        return 0
+        return 130
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tracking",
-        description="Looks at sweeps that have run.",
+        description="Looks at sweeps that have run, and takes them from one machine to another.",
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -61,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
     ui.add_argument("--open", action="store_true", help="also open it in the browser")
     ui.set_defaults(run=_ui)
     compare.add_to(commands)
+    transfer.add_commands(commands)
+    team.add_command(commands)
     return parser
 
 
@@ -78,6 +85,12 @@ def _show(recorder: Recorder, options: argparse.Namespace) -> int:
 
 
 def _ui(recorder: Recorder, options: argparse.Namespace) -> int:
+    with suppress(KeyboardInterrupt):  # how it is meant to end
+        _serve_page(recorder, options)
+    return 0
+
+
+def _serve_page(recorder: Recorder, options: argparse.Namespace) -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the server must not outlive this
     store = recorder.open()
     with unavailable(store.location):
@@ -96,7 +109,6 @@ def _ui(recorder: Recorder, options: argparse.Namespace) -> int:
         if options.open:
             webbrowser.open(address)
         page.wait()
-    return 0
 
 
 if __name__ == "__main__":

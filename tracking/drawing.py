@@ -15,8 +15,8 @@ from matplotlib.patheffects import withStroke
 
 from tracking.rows import Row
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D4F")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 GREY = "#555555"
 HALO = [withStroke(linewidth=2.5, foreground="white")]  # keeps a label legible over a line
 # Large enough to be read where MLflow shrinks the figure to two thirds, beside its side panels.

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import psutil
 
+_CPUS = Path("/sys/devices/system/cpu")
 LoadState = Literal["idle", "light", "busy"]
 STATES: tuple[LoadState, ...] = ("idle", "light", "busy")
 
@@ -98,19 +100,26 @@ class Meter:
 
     def __init__(self) -> None:
         self._others = LoadMeter()
-        self._before: float | None = None
+        self._before: dict[str, float | None] = {}
+        self._throttled: int | None = None
 
     def start(self) -> None:
-        self._before = load_average_1m()
+        self._before = {
+            "load/before_1m": load_average_1m(),
+            "load/frequency_mhz_before": frequency_mhz(),
+        }
+        self._throttled = throttle_events()
         self._others.start()
 
     def stop(self) -> tuple[dict[str, float], dict[str, str]]:
         """The `load/` metrics and the `load.state` tag, as far as this system tells them."""
         share = self._others.stop()
         figures = {
-            "load/before_1m": self._before,
+            **self._before,
             "load/after_1m": load_average_1m(),
             "load/others_share": share,
+            "load/frequency_mhz_after": frequency_mhz(),
+            "load/throttle_events": _more(self._throttled, throttle_events()),
         }
         state = load_state(share)
         return (
@@ -125,6 +134,28 @@ def load_now(interval_s: float = 0.5) -> float | None:
     meter.start()
     time.sleep(interval_s)
     return meter.stop()
+
+
+def frequency_mhz() -> float | None:
+    """The cores' present clock frequency, their mean, where the system tells it."""
+    try:
+        frequency = psutil.cpu_freq()
+    except (AttributeError, NotImplementedError, OSError, RuntimeError):
+        return None
+    return float(frequency.current) or None if frequency else None
+
+
+def throttle_events() -> int | None:
+    """How often cores and packages have slowed down for heat since the start; Linux on Intel."""
+    files = [*_CPUS.glob("cpu[0-9]*/thermal_throttle/*_throttle_count")]
+    try:
+        return sum(int(file.read_text(encoding="ascii")) for file in files) if files else None
+    except (OSError, ValueError):
+        return None
+
+
+def _more(before: int | None, after: int | None) -> float | None:
+    return None if before is None or after is None else float(max(0, after - before))
 
 
 def _family(process: psutil.Process) -> list[psutil.Process]:

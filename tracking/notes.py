@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
-from contextlib import suppress
-from pathlib import Path
 
 from pipeline.records import JobRecord
 from tracking import names
+from tracking.python import this_python
 
 LONGEST_NOTE = 7500
 """Characters; MLflow takes 8000 in a run's description."""
@@ -18,15 +16,8 @@ LONGEST_NOTE = 7500
 
 def command(record: JobRecord) -> str:
     """The command line that runs this very job again, quoted for this system's shell."""
-    words = [_python(), "-m", "pipeline.sweep", *record.overrides]
+    words = [this_python(), "-m", "pipeline.sweep", *record.overrides]
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
-
-
-def _python() -> str:
-    """This Python as a reader in this folder calls it: the project's own needs no activation."""
-    with suppress(ValueError):
-        return Path(sys.executable).relative_to(Path.cwd()).as_posix()
-    return "python"
 
 
 def run_note(record: JobRecord, verdict: str | None) -> str:

@@ -31,7 +31,8 @@ class Finding:
 
 def findings(rows: Sequence[Row]) -> list[Finding]:
     """The three orderings and the conclusion, each held against the sweep's rows."""
-    drafting = [row for row in rows if row.k > 0 and not row.auto]
+    known = [row for row in rows if row.draft in BEST_TO_WORST]  # others speak neither way
+    drafting = [row for row in known if row.k > 0 and not row.auto]
     return [
         _finding(
             f"better drafts are accepted more{_present(drafting)}",
@@ -88,7 +89,7 @@ def _present(rows: Sequence[Row]) -> str:
 def _by_draft(rows: Sequence[Row]) -> Iterator[str | None]:
     groups: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
-        if row.draft in BEST_TO_WORST and row.acceptance is not None:
+        if row.acceptance is not None:
             groups.setdefault((row.k, *row.split.items()), []).append(row)
     for group in groups.values():
         group.sort(key=lambda row: BEST_TO_WORST.index(row.draft))
@@ -123,8 +124,7 @@ def _paradox(rows: Sequence[Row]) -> Finding:
     Needs the table's bigram and one more of its drafts: two rules of one draft do not tell.
     """
     claim = "the draft that saves the most passes is slower, one that is accepted less is faster"
-    known = [row for row in rows if row.draft in BEST_TO_WORST and row.acceptance is not None]
-    timed = [row for row in known if row.measured is not None]
+    timed = [row for row in rows if row.measured is not None and row.acceptance is not None]
     drafts = {row.draft for row in timed}
     if "bigram" not in drafts or len(drafts) < 2:
         return Finding(claim, None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from pipeline.records import JobRecord
-from tracking import headlines, reference, tables
+from tracking import advice, gap, headlines, reference, tables
 from tracking.conclusion import conclusion
 from tracking.notes import command
 from tracking.rows import Row, noise, rows
@@ -53,6 +53,16 @@ class Report:
     def headlines(self) -> str:
         """The pairs of drafts of which the one that is accepted more is slower."""
         return headlines.sentence(self.sweep.get("headlines") or {})
+
+    @property
+    def prediction(self) -> str:
+        """How good the predictions are, and what the simple one lacks."""
+        return gap.sentence(self.rows)
+
+    @property
+    def advice(self) -> Mapping[str, Any]:
+        """Best k and break-evens of each draft, as the pipeline computed them."""
+        return self.sweep.get("advice") or {}
 
     @property
     def noise(self) -> str:
@@ -98,14 +108,23 @@ class Report:
     def figures(self) -> dict[str, Figure]:
         """By name; loads matplotlib."""
         from tracking.figures import figures
+        from tracking.maps import break_even, shares
 
-        return figures(self.rows)
+        more = {"shares": shares(self.rows), "break_even": break_even(self.advice)}
+        return figures(self.rows) | {name: drawn for name, drawn in more.items() if drawn}
 
     def print(self, console: Console) -> None:
         """Table, conclusion, exactness, and each failure with the command that runs it again."""
         if any(row.tokens_per_pass is not None for row in self.rows):
             console.print(tables.as_rich(self.rows, width=console.width))
-        for text in (self.noise, self.load, self.sentence, self.headlines, self.reference):
+        for text in (self.noise, self.load, self.sentence, self.headlines, self.prediction):
+            if text:
+                console.print(text, markup=False, highlight=False)
+        if self.advice:
+            console.print()
+            console.print(advice.as_rich(self.advice))
+            console.print(f"({advice.LEGEND})", markup=False, highlight=False)
+        for text in (advice.sentence(self.advice), self.reference):
             if text:
                 console.print(text, markup=False, highlight=False)
         if self.exactness:
@@ -119,8 +138,11 @@ class Report:
 
     def markdown(self) -> str:
         """For MLflow's description of the sweep, and for a file."""
-        parts = [f"**{self.sentence}**", self.headlines, self.reference, self.exactness]
-        parts += [tables.as_markdown(self.rows), self.noise, self.load, _LEGEND]
+        parts = [f"**{self.sentence}**", advice.sentence(self.advice), self.headlines]
+        parts += [self.reference, self.exactness, tables.as_markdown(self.rows)]
+        parts += [self.noise, self.load, _LEGEND, self.prediction]
+        if self.advice:
+            parts += [advice.as_markdown(self.advice), advice.LEGEND]
         for told, commands in self._failures_by_cause().items():
             parts.append("\n".join([f"{told}", "", *(f"- `{line}`" for line in commands)]))
         about = [str(self.sweep[key]) for key in ("id", "description") if self.sweep.get(key)]

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracking import artifacts
 from tracking.payload import Point, RunStatus
 from tracking.store import Store
 
@@ -33,15 +31,18 @@ class Child:
     finished_ms: int | None = None
     record_digest: str = ""
     params: dict[str, str] = field(default_factory=dict)
+    artifact_uri: str = ""
 
 
 class SweepRuns:
     """The runs of one sweep. Methods raise what MLflow raises."""
 
-    def __init__(self, store: Store, parent_id: str, children: dict[str, Child]) -> None:
-        self.parent_id = parent_id
+    def __init__(self, store: Store, parent: Run, children: dict[str, Child]) -> None:
+        self.parent_id = str(parent.info.run_id)
         self.children = children
         self._store, self._client = store, store.client
+        self._artifact_uris = {child.run_id: child.artifact_uri for child in children.values()}
+        self._artifact_uris[self.parent_id] = str(parent.info.artifact_uri)
 
     @classmethod
     def find(cls, store: Store, sweep_id: str) -> SweepRuns | None:
@@ -49,12 +50,12 @@ class SweepRuns:
 
         Two can come of a request that arrived although its answer did not.
         """
-        parents: list[str] = []
+        parents: list[Run] = []
         doubled: list[str] = []
         children: dict[str, Child] = {}
         for run in search(store, f"tags.`sweep.id` = '{quote(sweep_id)}'"):
             if PARENT_TAG not in run.data.tags:
-                parents.append(run.info.run_id)
+                parents.append(run)
                 continue
             digest = run.data.tags.get("job.digest", "")
             child = _child(run)
@@ -72,7 +73,7 @@ class SweepRuns:
     def create(cls, store: Store, sweep_id: str, tags: Mapping[str, str]) -> SweepRuns:
         own = {KIND_TAG: "sweep", "mlflow.source.name": "pipeline.sweep"}
         run = store.client.create_run(store.experiment_id, None, {**tags, **own}, sweep_id)
-        return cls(store, run.info.run_id, {})
+        return cls(store, run, {})
 
     def create_child(
         self, digest: str, name: str, started_ms: int, tags: Mapping[str, str]
@@ -80,6 +81,7 @@ class SweepRuns:
         tags = {**tags, KIND_TAG: "job", "job.digest": digest, PARENT_TAG: self.parent_id}
         run = self._client.create_run(self._store.experiment_id, started_ms, tags, name)
         self.children[digest] = Child(run.info.run_id, "RUNNING", started_ms)
+        self._artifact_uris[run.info.run_id] = run.info.artifact_uri
         return self.children[digest]
 
     def new_params(self, params: Mapping[str, str]) -> dict[str, str]:
@@ -133,8 +135,7 @@ class SweepRuns:
 
     def log_files(self, run_id: str, files: Mapping[str, str | bytes]) -> None:
         """Artifacts by path inside the run; those that are there are replaced."""
-        with _folder(files) as folder:
-            self._client.log_artifacts(run_id, str(folder))
+        artifacts.put(self._client, run_id, self._artifact_uris[run_id], files)
 
 
 def search(store: Store, condition: str) -> Iterator[Run]:
@@ -166,6 +167,14 @@ def quote(text: str) -> str:
     return text
 
 
+def better_run(one: Run, other: Run) -> tuple[Run, Run]:
+    """Which of two runs of one job stays, as `SweepRuns.find` has it: a finished one, or the later.
+
+    Both come from `search`, the older first.
+    """
+    return (one, other) if one.info.status == "FINISHED" else (other, one)
+
+
 def _child(run: Run) -> Child:
     info, data = run.info, run.data
     return Child(
@@ -175,6 +184,7 @@ def _child(run: Run) -> Child:
         info.end_time,
         data.tags.get("record.digest", ""),
         dict(data.params),
+        info.artifact_uri,
     )
 
 
@@ -183,14 +193,3 @@ def _better(one: Child, other: Child) -> tuple[Child, Child]:
     if one.status == "FINISHED":
         return one, other
     return other, one
-
-
-@contextmanager
-def _folder(files: Mapping[str, str | bytes]) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="specsweep-") as name:
-        folder = Path(name)
-        for path, content in files.items():
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(content.encode() if isinstance(content, str) else content)
-        yield folder

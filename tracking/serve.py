@@ -1,30 +1,27 @@
-"""MLflow's page for the store in use."""
+"""Runs MLflow's server as long as somebody wants it: its page for a store, or one for a team."""
 
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import IO
 
 import psutil
 
 from tracking.location import Location
+from tracking.ports import EVERYWHERE, ServerFailed, checked, free_port
 from tracking.store import prepare_environment
 
-FIRST_PORT = 5000
+__all__ = ["Page", "ServerFailed", "free_port", "running", "served"]
 _START_S = 120.0
-
-
-class ServerFailed(Exception):
-    """MLflow's server ended, or did not answer in time. One sentence."""
+_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy knows this host
 
 
 class Page:
@@ -33,6 +30,17 @@ class Page:
     def __init__(self, base: str, process: subprocess.Popen[bytes] | None = None) -> None:
         self.base = base
         self._process = process
+
+    @property
+    def processes(self) -> list[psutil.Process]:
+        """The server and what it started; none where it is not ours."""
+        if self._process is None:
+            return []
+        try:
+            server = psutil.Process(self._process.pid)
+            return [server, *server.children(recursive=True)]
+        except psutil.Error:
+            return []
 
     def wait(self) -> None:
         """Until the server ends; at once where it is not ours. Ctrl-C comes through anywhere."""
@@ -50,83 +58,67 @@ def served(location: Location, port: int | None = None) -> Iterator[Page]:
     if location.uri.startswith("http"):
         yield Page(location.uri)
         return
+    artifacts = ["--default-artifact-root", location.artifacts] if location.artifacts else []
+    port = checked(port) if port else free_port()
+    with running(location.uri, "127.0.0.1", port, artifacts) as page:
+        yield page
+
+
+@contextmanager
+def running(
+    backend: str, host: str, port: int, options: Sequence[str], start_s: float = _START_S
+) -> Iterator[Page]:
+    """`mlflow server` over a database, with more `options`, until the block ends. ServerFailed."""
     prepare_environment()
-    port = _checked(port) if port else free_port()
-    command = [sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--workers", "1", "--backend-store-uri", location.uri]
-    if location.artifacts is not None:
-        command += ["--default-artifact-root", location.artifacts]
-    # the queue for language model jobs would start eight more processes
-    environment = os.environ | {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+    command = [sys.executable, "-m", "mlflow", "server", "--host", host, "--port", str(port)]
+    command += ["--workers", "1", "--uvicorn-opts", "--log-level warning", *options]
+    # the queue for language model jobs would start eight more processes; a password in the address
+    # is not for everybody who may list processes
+    environment = os.environ | {
+        "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
+        "MLFLOW_BACKEND_STORE_URI": backend,
+    }
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log
         )
+        page = Page(_address(host, port), process)
         try:
-            base = f"http://127.0.0.1:{port}"
-            _wait(base, process, log)
-            yield Page(base, process)
+            _wait(page.base, process, log, start_s)
+            yield page
         finally:
-            _end(process)
+            _end(page, process)
 
 
-def free_port(first: int = FIRST_PORT) -> int:
-    """The first port from `first` on that nothing listens on. ServerFailed if there is none."""
-    for port in range(first, min(first + 100, 65536)):
-        if _is_free(port):
-            return port
-    raise ServerFailed(f"there is no free port from {first} on: name one with --port")
+def _address(host: str, port: int) -> str:
+    """Where this machine itself reaches the server."""
+    name = "127.0.0.1" if host in EVERYWHERE else host
+    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-def _checked(port: int) -> int:
-    if not _is_free(port):
-        raise ServerFailed(f"port {port} is in use: name another one with --port")
-    return port
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        if os.name != "nt":  # there, it would let two programs listen
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except (OSError, OverflowError):
-            return False
-        return True
-
-
-def _wait(base: str, process: subprocess.Popen[bytes], log: IO[bytes]) -> None:
-    end_s = time.monotonic() + _START_S
+def _wait(base: str, process: subprocess.Popen[bytes], log: IO[bytes], start_s: float) -> None:
+    end_s = time.monotonic() + start_s
     while time.monotonic() < end_s:
         if process.poll() is not None:
             log.seek(0)
             told = log.read().decode(errors="replace").strip().splitlines()
             raise ServerFailed(f"MLflow's server ended: {told[-1] if told else 'no message'}")
         try:
-            with urllib.request.urlopen(f"{base}/health", timeout=2):
+            with _DIRECT.open(f"{base}/health", timeout=2):
                 return
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
-    raise ServerFailed(f"MLflow's server at {base} did not answer within {_START_S:.0f} s")
+    raise ServerFailed(f"MLflow's server at {base} did not answer within {start_s:.0f} s")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(page: Page, process: subprocess.Popen[bytes]) -> None:
     """Ends the server and what it started: its workers are processes of their own."""
-    try:
-        family = psutil.Process(process.pid).children(recursive=True)
-    except psutil.Error:
-        family = []
-    process.terminate()
-    for child in family:
-        try:
-            child.terminate()
-        except psutil.Error:
-            continue
+    family = page.processes
+    for one in family:
+        with suppress(psutil.Error):
+            one.terminate()
     _, alive = psutil.wait_procs(family, timeout=5)
-    for child in alive:
-        child.kill()
-    try:
-        process.wait(5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    for one in alive:
+        with suppress(psutil.Error):
+            one.kill()
+    process.wait()

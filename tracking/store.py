@@ -12,14 +12,18 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import filelock
 
+from tracking import sqlite
+from tracking.artifacts import local_folder
 from tracking.location import Location
 from tracking.trouble import StoreUnavailable, explain, unavailable
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
+    from mlflow.entities import Experiment
 
 _DEFAULTS = {
     # Repeating a request that may have been carried out could double a run: the recorder repeats
@@ -61,6 +65,8 @@ def open_store(location: Location, experiment: str, note: str) -> Store:
         warnings.simplefilter("ignore", DeprecationWarning)
         if location.file is not None and location.ours and not location.file.exists():
             _create(location.file)
+        if location.file is not None:
+            sqlite.relax()
         client = MlflowClient(tracking_uri=location.uri)
         experiment_id = _experiment(client, location, experiment, note)
         return Store(location, client, experiment_id)
@@ -77,11 +83,28 @@ def _experiment(client: MlflowClient, location: Location, name: str, note: str) 
             found = client.get_experiment_by_name(name)
             if found is None:
                 raise
+    _check_reach(found, location)
     if found.lifecycle_stage == "deleted":
         client.restore_experiment(found.experiment_id)
     if found.tags.get("mlflow.note.content") != note:
         client.set_experiment_tag(found.experiment_id, "mlflow.note.content", note)
     return str(found.experiment_id)
+
+
+def _check_reach(found: Experiment, location: Location) -> None:
+    """A server that keeps files in a folder tells every client to write to that folder: on another
+    machine they would go nowhere, without a word. StoreUnavailable."""
+    folder = local_folder(found.artifact_location)
+    host = urlsplit(location.uri).hostname
+    if location.uri.startswith("http") and folder is not None and not _is_here(host):
+        raise StoreUnavailable(
+            f"the server {location.shown} keeps artifacts in a folder that only its own machine "
+            "reaches: start it with `make server`, whose artifacts go through it"
+        )
+
+
+def _is_here(host: str | None) -> bool:
+    return host in ("localhost", "::1") or (host or "").startswith("127.")
 
 
 @contextmanager
@@ -97,8 +120,7 @@ def _one_at_a_time(location: Location) -> Iterator[None]:
 
 def _create(file: Path) -> None:
     """A database with all its tables, there whole or not at all: MLflow cannot repair one whose
-    first migration was broken off. Write-ahead mode halves the time that a run takes, and lets
-    MLflow's page read while the sweep writes."""
+    first migration was broken off."""
     from mlflow import MlflowClient
 
     draft = file.with_name(f".{file.name}.new")
@@ -107,8 +129,7 @@ def _create(file: Path) -> None:
     client = MlflowClient(tracking_uri=f"sqlite:///{draft.as_posix()}")
     client.search_experiments(max_results=1)
     client._tracking_client.store.engine.dispose()  # nobody may hold the file that is renamed
-    with closing(sqlite3.connect(draft)) as database:
-        database.execute("PRAGMA journal_mode=WAL")
+    sqlite.write_ahead(draft)
     draft.replace(file)
 
 

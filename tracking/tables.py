@@ -13,7 +13,7 @@ from tracking.rows import Row
 
 _Cell = Callable[[Row], str]
 _DATA = (
-    "draft_length acceptance tokens_per_pass passes tokens c v o predicted_simple predicted "
+    "acceptance tokens_per_pass passes tokens draft_length c v o predicted_simple predicted "
     "measured low high verdict pairs null_low null_high misleads"
 ).split()
 _STYLE = {"faster": "green", "slower": "red", "ambiguous": "yellow"}
@@ -34,30 +34,66 @@ def _acceptance(row: Row) -> str:
     return _number(row.acceptance, ".3f") + (MARK if row.misleads else " ")
 
 
+def _predicted(row: Row, value: float | None) -> str:
+    """A predicted speedup, and its error against the measured median."""
+    if value is None or not row.measured:
+        return _number(value, ".2f")
+    return f"{value:.2f} {value / row.measured - 1:+4.0%}"
+
+
 # Titles so short that 80 columns are enough.
 _COLUMNS: tuple[tuple[str, _Cell], ...] = (
     ("draft", lambda row: row.draft),
     ("k", lambda row: row.length),
     ("accept", lambda row: _acceptance(row)),
     ("t/pass", lambda row: _number(row.tokens_per_pass, ".2f")),
-    ("passes", lambda row: _number(row.passes, ".1f")),
     ("c", lambda row: _number(row.c, ".3f")),
-    ("simple", lambda row: _number(row.predicted_simple, ".2f")),
-    ("full", lambda row: _number(row.predicted, ".2f")),
+    ("simple", lambda row: _predicted(row, row.predicted_simple)),
+    ("full", lambda row: _predicted(row, row.predicted)),
     ("median", lambda row: _number(row.measured, ".2f")),
     ("range", _range),
     ("verdict", lambda row: row.verdict or "–"),
 )
 
 
+# Where there is room for them, after t/pass.
+_MORE: tuple[tuple[str, _Cell], ...] = (
+    ("passes", lambda row: _number(row.passes, ".1f")),
+    ("v", lambda row: _number(row.v, ".2f")),
+    ("o", lambda row: _number(row.o, ".2f")),
+)
+# Where there is not even room for the predictions' errors.
+_LESS: dict[str, _Cell] = {
+    "simple": lambda row: _number(row.predicted_simple, ".2f"),
+    "full": lambda row: _number(row.predicted, ".2f"),
+}
+
+
 def columns(rows: Sequence[Row]) -> list[tuple[str, _Cell]]:
     """Titles and how each is filled; parameters that differ follow k, failures come last."""
-    every = list(_COLUMNS)
+    every = [*_COLUMNS[:4], *_MORE, *_COLUMNS[4:]]
     for name in reversed(list(rows[0].split) if rows else []):
         every.insert(2, (name, _split_cell(name)))
     if any(row.failed for row in rows):
         every.append(("lost", lambda row: f"{row.failed}/{row.jobs}" if row.failed else ""))
     return every
+
+
+def _fitting(rows: Sequence[Row], width: int) -> list[tuple[str, _Cell]]:
+    """The columns, without what a terminal of `width` has no room for."""
+    every = columns(rows)
+    fewer = [column for column in every if column not in _MORE]
+    for chosen in (every, fewer):
+        if _width(rows, chosen) <= width:
+            return chosen
+    plain = [("simple", _LESS["simple"]) if name == "simple" else (name, c) for name, c in fewer]
+    if _width(rows, plain) <= width:
+        return plain
+    return [(name, _LESS.get(name, cell)) for name, cell in fewer]
+
+
+def _width(rows: Sequence[Row], shown: Sequence[tuple[str, _Cell]]) -> int:
+    return sum(max(len(name), *(len(cell(row)) for row in rows)) + 1 for name, cell in shown)
 
 
 def _split_cell(name: str) -> _Cell:
@@ -70,11 +106,11 @@ def as_rich(rows: Sequence[Row], title: str | None = None, width: int = 80) -> T
         title=title,
         box=box.SIMPLE_HEAD,
         title_justify="left",
-        padding=(0, 1 if width >= 96 else 0, 0, 0),
+        padding=0,
         show_edge=False,
         pad_edge=False,
     )
-    shown = columns(rows)
+    shown = _fitting(rows, width)
     for name, _ in shown:
         left = name in ("draft", "verdict", "range") or (rows and name in rows[0].split)
         table.add_column(name, justify="left" if left else "right", no_wrap=True)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tracking.location import Location, hide_password
+from tracking.python import this_python
 
 
 class StoreUnavailable(Exception):
@@ -27,6 +28,7 @@ def unavailable(location: Location) -> Iterator[None]:
         SQLAlchemyError,
         OSError,  # requests' exceptions are OSErrors too
         sqlite3.Error,
+        ImportError,  # a database's driver
     ) as error:
         raise StoreUnavailable(explain(error, location)) from error
 
@@ -48,6 +50,15 @@ _CAUSES = (
     ("Connection refused", "the server {at} does not answer"),
     ("Connection aborted", "the server {at} broke off"),
     ("could not be acquired", "the store {at} is being created by another program"),
+    (
+        "psycopg is missing",
+        "the store {at} needs PostgreSQL's driver: "
+        "run `{python} -m pip install -c constraints.txt -e '.[postgres]'` in the project's folder",
+    ),
+    ("password authentication failed", "the database {at} refuses the user or the password"),
+    ("no password supplied", "the database {at} wants a password: postgresql://USER:PASSWORD@…"),
+    ("FATAL:  database", "the server of {at} has no such database: create it first"),
+    ("FATAL:  role", "the server of {at} has no such user: create it first"),
     ("timed out", "the server {at} does not answer in time"),
 )
 
@@ -62,8 +73,12 @@ def explain(error: BaseException, location: Location) -> str:
     told = " ".join(str(link) for link in chain)
     if any(isinstance(link, OSError) and link.errno == errno.ENOSPC for link in chain):
         told = "No space left"
+    if any(isinstance(link, ImportError) and "psycopg" in str(link) for link in chain):
+        told = "psycopg is missing"
     for sign, sentence in _CAUSES:
         if sign in told:
-            return sentence.format(at=location.shown, uri=hide_password(location.uri))
+            return sentence.format(
+                at=location.shown, uri=hide_password(location.uri), python=this_python()
+            )
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return f"the store {location.shown} refused: {first or type(error).__name__}"[:500]

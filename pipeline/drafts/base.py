@@ -26,6 +26,16 @@ class Draft(Protocol):
     branches: bool = True
     """Whether its rows hold several tokens to choose from, so that a tree of them can branch."""
 
+    varies: bool = False
+    """Whether it may propose fewer tokens than it is asked for, so that rounds differ in length."""
+
+    def compile(self, k: int) -> None:
+        """From now on read single texts, k tokens a round, with compiled networks, if it has any.
+
+        ValueError, one sentence, where they cannot be compiled here.
+        """
+        return None
+
     def open(
         self, prompt: NDArray[np.int64], capacity: int, lanes: int | None, dtype: torch.dtype
     ) -> Context:

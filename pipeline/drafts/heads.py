@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from pipeline.compiled_heads import CompiledHeads
 from pipeline.context import Context, Drafted, Ints, Logits, ManyTexts, OneText, open_texts
 from pipeline.drafts.base import Draft, TwoTypes
 from pipeline.heads import Heads
@@ -28,12 +29,19 @@ class HeadsDraft(Draft):
     def __init__(self, target: CharTransformer, heads: Heads) -> None:
         self._targets, self._heads = TwoTypes(target), TwoTypes(heads)
         self.most = heads.count
+        self._compiled: CompiledHeads | None = None
+
+    def compile(self, k: int) -> None:
+        if k:
+            embedding = self._targets.given.transformer.wte.weight.detach()
+            self._compiled = CompiledHeads(self._heads.given, embedding, k)
 
     def open(
         self, prompt: NDArray[np.int64], capacity: int, lanes: int | None, dtype: torch.dtype
     ) -> HeadsTexts:
         target, heads = self._targets.of(dtype), self._heads.of(dtype)
-        return HeadsTexts(target, heads, prompt, capacity, lanes)
+        fast = self._compiled if lanes is None and dtype == torch.float32 else None
+        return HeadsTexts(target, heads, prompt, capacity, lanes, fast)
 
     def weight_bytes(self) -> int:
         return 4 * sum(p.numel() for p in self._heads.given.parameters())
@@ -54,8 +62,9 @@ class HeadsTexts(Context):
         prompt: Ints,
         capacity: int,
         lanes: int | None,
+        compiled: CompiledHeads | None = None,
     ) -> None:
-        self._heads = heads
+        self._heads, self._compiled = heads, compiled
         self._embedding = target.transformer.wte.weight
         self._logits = self._embedding.new_zeros(lanes or 1, heads.count, len(self._embedding))
         self._own = _Own(target, prompt, capacity, lanes)
@@ -128,6 +137,9 @@ class HeadsTexts(Context):
 
     @torch.inference_mode()
     def _ahead(self, states: Tensor, known: Ints, count: int | None = None) -> Tensor:
+        fast = self._compiled
+        if fast and len(known) == 1 and (count or self._heads.count) <= fast.count:
+            return fast(states, torch.from_numpy(known))[:, :count]
         embedded = torch.embedding(self._embedding, torch.from_numpy(known))
         logits: Tensor = self._heads(states, embedded, self._embedding, count)
         return logits

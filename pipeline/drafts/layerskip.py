@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from pipeline.cache import KVCache
+from pipeline.compiled_text import DRAFT_READS, compile_reads
 from pipeline.context import Context, OneText, open_texts
 from pipeline.drafts.base import Draft, TwoTypes
 from pipeline.model import CharTransformer, ModelConfig
@@ -39,11 +40,14 @@ class LayerskipDraft(Draft):
         self._models = TwoTypes(without(target, skip))
         self._shared = min(skip)
 
+    def compile(self, k: int) -> None:
+        compile_reads(self._models.given, DRAFT_READS)
+
     def open(
         self, prompt: NDArray[np.int64], capacity: int, lanes: int | None, dtype: torch.dtype
     ) -> Context:
         model = self._models.of(dtype)
-        if lanes is None:
+        if lanes is None and model.reader is None:  # a compiled one keeps all of its cache itself
             return SkippingText(model, prompt, capacity, self._shared)
         return open_texts(model, prompt, capacity, lanes)
 
@@ -73,7 +77,7 @@ class SkippingText(OneText):
 
     def follow(self, target: Context) -> None:
         bare = target.bare()
-        if isinstance(bare, OneText):
+        if isinstance(bare, OneText) and not isinstance(self._cache, BorrowingCache):
             self._cache = BorrowingCache(self._own_layers, self._cache, bare.cache)
 
 

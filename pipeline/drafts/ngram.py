@@ -20,6 +20,7 @@ class NgramDraft(Draft):
 
     keeps = "the text itself, and neither weights nor a cache"
     branches = False
+    varies = True
 
     def __init__(self, vocab: int, shortest: int = 3, longest: int = 16) -> None:
         """Suffixes of `shortest` to `longest` characters count. ValueError for none."""

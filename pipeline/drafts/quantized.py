@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from pipeline.compiled_text import DRAFT_READS, compile_reads
 from pipeline.context import Context, open_texts
 from pipeline.drafts.base import Draft
 from pipeline.model import CharTransformer
@@ -22,6 +23,9 @@ class QuantizedDraft(Draft):
 
     def __init__(self, target: CharTransformer, bits: int, per_channel: bool = False) -> None:
         self._model, self._bytes = rounded_copy(target, bits, per_channel)
+
+    def compile(self, k: int) -> None:
+        compile_reads(self._model, DRAFT_READS)
 
     def open(
         self, prompt: NDArray[np.int64], capacity: int, lanes: int | None, dtype: torch.dtype

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from pipeline.compiled_text import DRAFT_READS, compile_reads
 from pipeline.context import Context, open_texts
 from pipeline.drafts.base import Draft, TwoTypes
 from pipeline.model import CharTransformer
@@ -28,6 +29,9 @@ class SmallDraft(Draft):
                 f"{target.cfg.context}: train it with the target's context"
             )
         self._models = TwoTypes(model)
+
+    def compile(self, k: int) -> None:
+        compile_reads(self._models.given, DRAFT_READS)
 
     def open(
         self, prompt: NDArray[np.int64], capacity: int, lanes: int | None, dtype: torch.dtype

@@ -6,6 +6,8 @@ very functions on `Fraction`s and integrate them exactly.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from pipeline.verify.rule import Array
@@ -57,16 +59,21 @@ def residual(p: Array, q: Array, accepted: Array, scale: Array | None = None) ->
 def draw(rows: Array, u: Array) -> Array:
     """Ids `(B,)` by inverse CDF of weights `rows (B, V)` at `u (B,)`; never one of weight zero."""
     if len(rows) == 1:
-        edges = rows[0].cumsum()
-        last = edges[-1]
-        at = u[0] * last
-        # the same as below: what rounds up to the total is the last id that weighs anything
-        return np.array([edges.searchsorted(min(at, last), side="left" if at >= last else "right")])
+        return np.array([pick(rows[0].cumsum(), u[0])])
     cdf = rows.cumsum(axis=-1)
     total = cdf[:, -1]
     level = u * total  # may round up to the total: the last id that weighs anything is the answer
     ids: Array = ((cdf <= level[:, None]) & (cdf < total[:, None])).sum(axis=-1)
     return ids
+
+
+def pick(edges: Array, u: Any) -> Any:
+    """`draw` from one row, given its cumulative sums `edges (V,)`."""
+    last = edges[-1]
+    at = u * last
+    if at < last:
+        return edges.searchsorted(at, side="right")
+    return edges.searchsorted(last, side="left")  # the last id that weighs anything, as in `draw`
 
 
 def edge_gap(rows: Array, u: Array) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.verify.rows import check_odds, draw, edge_gap, leading, odds, residual
+from pipeline.verify.rows import check_odds, draw, edge_gap, leading, odds, pick, residual
 from pipeline.verify.rule import Array, Rule
 
 
@@ -59,7 +59,9 @@ def _alone(
             break
         accepted += 1
     row = p[accepted]
+    edges = None
     if accepted < len(drafted):
-        left = np.maximum(row - q[accepted], 0)
-        row = left if np.logical_or.reduce(left) else row
-    return np.array([accepted]), draw(row[None], u_next)
+        edges = np.maximum(row - q[accepted], 0).cumsum()
+    if edges is None or not edges[-1]:  # nothing left: p and q agree to rounding
+        edges = row.cumsum()
+    return np.array([accepted]), np.array([pick(edges, u_next[0])])

@@ -63,7 +63,7 @@ def log(store: Store, comparison: Comparison, output: Output) -> str:
     }
     names.check_metrics(metrics)
     started_ms = int(run.info.start_time)
-    runs = SweepRuns(store, run_id, {})
+    runs = SweepRuns(store, run, {})
     points = [Point(name, float(value), started_ms, 0) for name, value in metrics.items()]
     runs.log(run_id, points, tags=tags)
     runs.log_files(run_id, output.files)

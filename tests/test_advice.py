@@ -1,0 +1,131 @@
+"""Best k, break-even acceptance and cost, from a sweep's own figures."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.patches import Rectangle
+from rich.console import Console
+
+from pipeline import theory
+from pipeline.advice import advice, as_dict
+from pipeline.records import JobRecord
+from tests.records_factory import make_failed, make_record
+from tracking import advice as told
+from tracking.maps import break_even, shares
+from tracking.rows import rows
+
+
+def job(draft: str, k: int, alpha: float, c: float, v: float = 1.2, o: float = 0.1) -> JobRecord:
+    record = make_record("int8", k)
+    tokens = theory.expected_tokens(alpha, k)
+    figures = {"count/alpha": alpha, "cost/c": c, "cost/v": v, "cost/o": o}
+    figures |= {"count/emitted": 1000 * tokens, "count/target_passes": 1000.0}
+    params = {**record.params, "draft": draft, "k": k}
+    return replace(record, params=params, metrics={**record.metrics, **figures})
+
+
+KS = (1, 2, 4, 8)
+
+
+def test_a_cheap_good_draft_pays_at_the_k_that_the_formula_says() -> None:
+    (found,) = advice(job("good", k, 0.8, 0.1) for k in KS)
+    ways = {
+        k: theory.speedup(theory.expected_tokens(0.8, k), k, 0.1, 1.2, 0.1) for k in range(1, 9)
+    }
+    assert found.best_k == max(ways, key=lambda k: ways[k])
+    assert found.expected == pytest.approx(max(ways.values())) and found.pays
+
+
+def test_costs_between_two_measured_k_lie_on_the_line_between_them() -> None:
+    (found,) = advice([job("d", 2, 0.9, 0.2, v=1.2), job("d", 4, 0.9, 0.1, v=1.4)])
+    at_three = theory.expected_tokens(0.9, 3) / (1.3 + 0.4 + 0.1)  # both draft for 0.4 in all
+    at_four = theory.expected_tokens(0.9, 4) / (1.4 + 0.4 + 0.1)
+    assert found.expected == pytest.approx(max(at_three, at_four))
+
+
+def test_a_draft_as_dear_as_the_target_can_never_pay_and_is_told_what_it_would_need() -> None:
+    found = advice(job("int8", k, 0.99, 1.06, v=1.3) for k in KS)
+    assert not found[0].pays and all(one.needs > 1 for one in found[0].at)
+    text = told.sentence(as_dict(found))
+    assert text.startswith("Advice: decode plainly.") and "No acceptance is enough for int8" in text
+    least = min(one.needs for one in found[0].at)
+    assert f"int8 ({least:.2f})" in text
+
+
+def test_at_the_needed_acceptance_a_round_is_worth_what_it_costs() -> None:
+    (found,) = advice(job("d", k, 0.5, 0.05) for k in KS)
+    for one in found.at:
+        tokens = theory.expected_tokens(one.needs, one.k)
+        assert theory.speedup(tokens, one.k, one.c, one.v, one.o) == pytest.approx(1.0)
+        as_dear = theory.speedup(one.tokens_per_pass, one.k, max(one.c_limit, 0), one.v, one.o)
+        assert one.c_limit < 0 or as_dear == pytest.approx(1.0)
+
+
+def test_the_best_draft_is_named_first_and_the_others_that_pay_after_it() -> None:
+    records = [job(name, k, a, 0.02) for name, a in (("fair", 0.6), ("best", 0.9)) for k in KS]
+    text = told.sentence(as_dict(advice(records)))
+    assert text.startswith("Advice: best with k=8, expected at ")
+    assert text.index("best") < text.index("fair") and "would pay too" in text
+
+
+def test_only_timed_chains_of_a_fixed_length_under_the_token_rule_are_advised_on() -> None:
+    auto = job("d", 4, 0.8, 0.1)
+    auto = replace(auto, params={**auto.params, "k": "auto", "k_auto": 0.3, "k_most": 8})
+    block = job("d", 4, 0.8, 0.1)
+    block = replace(block, params={**block.params, "verify": "block"})
+    assert advice([auto, block, make_failed(), make_record(pairs=0)]) == []
+    assert as_dict([]) == {} and told.sentence({}) == ""
+
+
+def test_seeds_are_taken_together_and_settings_apart() -> None:
+    one, other = job("d", 4, 0.8, 0.1), job("d", 4, 0.6, 0.3)
+    other = replace(other, params={**other.params, "seed": 1})
+    (found,) = advice([one, other])
+    assert found.alpha == pytest.approx(0.7) and found.at[0].c == pytest.approx(0.2)
+    warm = replace(other, params={**other.params, "temperature": 0.5})
+    assert [a.setting for a in advice([one, warm])] == [
+        {"temperature": "1.0"},
+        {"temperature": "0.5"},
+    ]
+
+
+def test_the_table_has_a_line_a_draft_and_fits_a_terminal() -> None:
+    found = as_dict(advice(job(d, k, 0.6, 0.1) for d in ("layerskip", "int8") for k in KS))
+    out = io.StringIO()
+    Console(file=out, width=80).print(told.as_rich(found))
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 4 and all("…" not in line for line in lines)
+    assert lines[0].split()[:4] == ["draft", "keeps", "alpha", "best"]
+    assert len(told.as_markdown(found).splitlines()) == 4
+
+
+def test_the_map_is_the_break_even_formula_at_each_c_and_k() -> None:
+    grid = as_dict(advice(job("d", k, 0.6, 0.1) for k in KS))["map"]
+    assert grid["k"] == list(range(1, 9)) and len(grid["c"]) == len(grid["needs"][0])
+    for k, row in zip(grid["k"], grid["needs"], strict=True):
+        assert row[10] == pytest.approx(theory.break_even_acceptance(k, grid["c"][10], 1.2, 0.1))
+
+
+def test_the_map_has_a_point_a_draft_and_k_filled_where_it_pays() -> None:
+    records = [job("pays", k, 0.9, 0.05) for k in KS] + [job("never", k, 0.9, 1.2) for k in KS]
+    figure = break_even(as_dict(advice(records)))
+    assert figure is not None
+    points = [line for line in figure.axes[0].lines if np.size(line.get_xdata()) == 1]
+    filled = [line.get_markerfacecolor() != "white" for line in points]
+    assert filled == [True] * 4 + [False] * 4
+    assert break_even({}) is None and break_even(as_dict(advice([job("d", 1, 0.5, 0.1)]))) is None
+
+
+def test_the_bars_of_a_round_end_where_the_full_formula_ends() -> None:
+    found = rows([make_record(d, k) for d in ("int8", "bigram") for k in KS])
+    figure = shares(found)
+    assert figure is not None
+    bars = [bar for bar in figure.axes[0].patches if isinstance(bar, Rectangle)]
+    ends = [sum(bar.get_width() for bar in bars[i :: len(found)]) for i in range(len(found))]
+    costs = [(r.tokens_per_pass or 0.0) / (r.predicted or 1.0) for r in found]
+    assert ends == pytest.approx(costs)
+    assert shares(rows([make_record(pairs=0)])) is None

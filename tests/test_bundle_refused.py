@@ -1,0 +1,329 @@
+"""A file that is damaged, foreign, newer or hostile: one sentence, and nothing is written."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import stat
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bundling import as_lines, bundle_of, laptop, lines, listed, rewritten, sweep_of, tell
+from tests.records_factory import make_record
+from tracking import zips
+from tracking.bundle import RECORD_SCHEMA, SCHEMA
+
+Members = dict[str, bytes]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("good")
+    return bundle_of(laptop(folder / "here", "s1"))
+
+
+@pytest.fixture
+def refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[Path], str]:
+    """Imports a file where there is no store yet; the sentence why it was refused."""
+
+    def attempt(file: Path) -> str:
+        folder = tmp_path / "there"
+        folder.mkdir()
+        capsys.readouterr()
+        assert tell(folder, "import", file) == 1
+        told = capsys.readouterr()
+        assert not list(folder.iterdir()), "something was written"
+        assert told.out == "" and told.err.count("\n") == 1 and "Traceback" not in told.err
+        return told.err
+
+    return attempt
+
+
+def test_a_good_bundle_is_not_refused(good: Path, tmp_path: Path) -> None:
+    """Rewriting alone is not what the other tests are refused for."""
+    assert tell(laptop(tmp_path / "there"), "import", rewritten(good)) == 0
+
+
+@pytest.mark.parametrize("place", [0.1, 0.5, 0.9, 0.999])
+def test_a_bundle_that_was_cut_off_is_refused(
+    good: Path, tmp_path: Path, refused: Callable[[Path], str], place: float
+) -> None:
+    content = good.read_bytes()
+    (tmp_path / "cut.zip").write_bytes(content[: int(len(content) * place)])
+    assert "no bundle, or was cut off" in refused(tmp_path / "cut.zip")
+
+
+def test_a_flipped_bit_anywhere_is_found(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the packed bytes of each member; the import must not reach the store."""
+    content = good.read_bytes()
+    with zipfile.ZipFile(good) as archive:
+        places = [(i.filename, i.header_offset + 30 + len(i.filename)) for i in archive.infolist()]
+        middles = [
+            at + i.compress_size // 2 for (_, at), i in zip(places, archive.infolist(), strict=True)
+        ]
+    (tmp_path / "there").mkdir()
+    for middle in middles:
+        broken = bytearray(content)
+        broken[middle] ^= 0x10
+        (tmp_path / "bit.zip").write_bytes(broken)
+        assert tell(tmp_path / "there", "import", tmp_path / "bit.zip") == 1
+        assert "bit.zip is damaged" in capsys.readouterr().err
+    assert not list((tmp_path / "there").iterdir())
+
+
+def _without(end: str) -> Callable[[Members], None]:
+    def change(members: Members) -> None:
+        del members[next(name for name in members if name.endswith(end))]
+
+    return change
+
+
+def _rows(table: str, **changes: Any) -> Callable[[Members], None]:
+    """The table's last row with other values."""
+
+    def change(members: Members) -> None:
+        rows = lines(members[table])
+        rows[-1] |= changes
+        members[table] = as_lines(rows)
+
+    return change
+
+
+def _double_run(members: Members) -> None:
+    members["runs.jsonl"] += members["runs.jsonl"].splitlines()[-1] + b"\n"
+
+
+def _no_parent(members: Members) -> None:
+    members["runs.jsonl"] = as_lines([row for row in lines(members["runs.jsonl"]) if row["job"]])
+    points = lines(members["metrics.jsonl"])
+    members["metrics.jsonl"] = as_lines([point for point in points if "/" in point["run"]])
+    for name in [name for name in members if name.startswith("artifacts/s1/sweep/")]:
+        del members[name]
+
+
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        (_without("runs.jsonl"), "runs.jsonl is missing"),
+        (_without("metrics.jsonl"), "metrics.jsonl is missing"),
+        (_rows("runs.jsonl", status="DONE"), "unknown status DONE"),
+        (_rows("runs.jsonl", started_ms=1.5), "impossible time 1.5"),
+        (_rows("runs.jsonl", started_ms="2026-01-01 12:00"), "impossible time"),
+        (_rows("runs.jsonl", name=None), "no text"),
+        (_rows("runs.jsonl", params=["k"]), "a parameter of run"),
+        (_rows("runs.jsonl", params={"k\n": "1"}), "impossible name"),
+        (_rows("runs.jsonl", tags={"note": "x" * 9000}), "at most 8000"),
+        (_rows("runs.jsonl", tags={}), "another run's tags"),
+        (_rows("runs.jsonl", sweep="../s1"), "no name of a sweep"),
+        (_rows("runs.jsonl", sweep="s2"), "is called s2/"),
+        (_rows("metrics.jsonl", value=float("nan")), "no number"),
+        (_rows("metrics.jsonl", value="1.0"), "no number"),
+        (_rows("metrics.jsonl", step=0.5), "impossible step"),
+        (_rows("metrics.jsonl", run="s1/other"), "belongs to no run"),
+        (_double_run, "is there twice"),
+        (_no_parent, "the sweep of run"),
+        (lambda members: members.update({"metrics.jsonl": b"[1, 2]\n"}), "no row"),
+        (lambda members: members.update({"runs.jsonl": b"[" * 100_000}), "is damaged"),
+        (lambda members: members.update({"artifacts/s1/other/x.txt": b"x"}), "belongs to no run"),
+        (lambda members: members.update({"notes.txt": b"x"}), "is damaged"),
+    ],
+)
+def test_a_table_that_makes_no_sense_is_refused(
+    good: Path, refused: Callable[[Path], str], change: Callable[[Members], None], sentence: str
+) -> None:
+    told = refused(rewritten(good, change))
+    assert sentence in told and "nothing was imported" in told
+
+
+def _wrong(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda told: told["members"]["runs.jsonl"].update({key: value})
+
+
+@pytest.mark.parametrize(
+    "manifest, sentence",
+    [
+        (_wrong("sha256", "0" * 64), "runs.jsonl is not as it was written"),
+        (_wrong("bytes", 7), "runs.jsonl has another size"),
+        (lambda told: told["members"].update({"artifacts/s1/sweep/x": {}}), "x is missing"),
+        (lambda told: told["members"].pop("artifacts/s1/sweep/summary.md"), "not in its manifest"),
+        (lambda told: told.pop("members"), "members"),
+        (lambda told: told.update(schema="1"), "no schema"),
+        (lambda told: told.update(program=3), "manifest is not what"),
+    ],
+)
+def test_members_that_are_not_as_the_manifest_says_are_refused(
+    good: Path,
+    refused: Callable[[Path], str],
+    manifest: Callable[[dict[str, Any]], None],
+    sentence: str,
+) -> None:
+    told = refused(rewritten(good, manifest=manifest))
+    assert "is damaged" in told and sentence in told
+
+
+def test_a_foreign_file_is_refused(good: Path, tmp_path: Path, refused: Any) -> None:
+    with zipfile.ZipFile(tmp_path / "holiday.zip", "w") as archive:
+        archive.writestr("photo.jpg", b"\xff\xd8")
+    assert "no bundle of specsweep's" in refused(tmp_path / "holiday.zip")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip at all", b"PK\x03\x04"])
+def test_what_is_no_zip_is_refused(tmp_path: Path, refused: Any, content: bytes) -> None:
+    (tmp_path / "x.zip").write_bytes(content)
+    assert "is no bundle" in refused(tmp_path / "x.zip")
+
+
+def test_another_programs_manifest_is_refused(good: Path, refused: Any) -> None:
+    other = rewritten(good, manifest=lambda told: told.update(format="something else"))
+    assert "no bundle of specsweep's" in refused(other)
+
+
+def test_a_missing_file_and_a_folder_are_named(tmp_path: Path, refused: Any) -> None:
+    assert "there is no file" in refused(tmp_path)
+
+
+def test_a_newer_bundle_is_refused_and_names_the_version_that_can(good: Path, refused: Any) -> None:
+    def newer(told: dict[str, Any]) -> None:
+        told.update(schema=SCHEMA + 1, program="9.8.7", members="in a form of its own")
+
+    told = refused(rewritten(good, manifest=newer))
+    assert f"schema {SCHEMA + 1}" in told and "specsweep 9.8.7 or newer" in told
+
+
+def test_a_newer_record_in_a_bundle_is_refused_and_names_the_version_that_can(
+    tmp_path: Path, refused: Any
+) -> None:
+    here = laptop(tmp_path / "here")
+    newer = dataclasses.replace(make_record(), schema=RECORD_SCHEMA + 1)
+    sweep_of(here, "s1").log_job(newer)
+    file = rewritten(bundle_of(here), manifest=lambda told: told.update(program="9.8.7"))
+    told = refused(file)
+    assert f"records of schema {RECORD_SCHEMA + 1}" in told
+    assert "specsweep 9.8.7 or newer" in told
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "/etc/passwd",
+        "../outside",
+        "artifacts/s1/sweep/../../../outside",
+        "..\\outside",
+        "\\outside",
+        "C:\\outside",
+        "c:/outside",
+        "C:outside",
+        "//server/share/x",
+        "\\\\server\\share\\x",
+        "a//b",
+        "a/./b",
+        "x.txt:stream",
+        "a/nul",
+        "COM1.txt",
+        "trailing.",
+        "line\nbreak",
+        "nul\0byte",
+        "x" * 600,
+    ],
+)
+def test_a_name_that_leads_elsewhere_is_refused(
+    good: Path, refused: Callable[[Path], str], name: str
+) -> None:
+    hostile = rewritten(good, lambda members: members.update({name: b"x"}))
+    assert "is refused: it holds" in refused(hostile)
+
+
+@pytest.mark.parametrize("other", ["runs.jsonl", "RUNS.jsonl", "artifacts\\s1\\sweep\\summary.md"])
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_members_of_one_name_are_refused(good: Path, refused: Any, other: str) -> None:
+    copy = rewritten(good)
+    with zipfile.ZipFile(copy, "a") as archive:
+        info = zipfile.ZipInfo(other)
+        info.filename = other
+        archive.writestr(info, b"x")
+    assert "twice" in refused(copy)
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
+def test_a_link_or_device_is_refused(good: Path, refused: Any, kind: int) -> None:
+    copy = rewritten(good)
+    with zipfile.ZipFile(copy, "a") as archive:
+        info = zipfile.ZipInfo("artifacts/s1/sweep/link")
+        info.create_system, info.external_attr = 3, (kind | 0o777) << 16
+        archive.writestr(info, "/etc/passwd")
+    assert "a link or a device" in refused(copy)
+
+
+def test_a_member_that_would_swell_is_refused(good: Path, refused: Any) -> None:
+    bomb = rewritten(good, lambda m: m.update({"artifacts/s1/sweep/x": b"\0" * 2**24}))
+    assert bomb.stat().st_size < 10**6
+    assert "would swell to 16,777,216 bytes" in refused(bomb)
+
+
+def test_a_member_that_hides_its_size_is_refused(good: Path, tmp_path: Path, refused: Any) -> None:
+    """The directory says 100 bytes, the packed data are 16 MB."""
+    name = "artifacts/s1/sweep/x"
+    copy = rewritten(good, lambda members: members.update({name: b"\0" * 2**24}))
+    told = copy.read_bytes().replace(struct.pack("<L", 2**24), struct.pack("<L", 100))
+    (tmp_path / "lies.zip").write_bytes(told)
+    with zipfile.ZipFile(tmp_path / "lies.zip") as archive:
+        assert archive.getinfo(name).file_size == 100
+    assert "x has another size" in refused(tmp_path / "lies.zip")
+
+
+def test_members_that_share_their_bytes_are_refused(tmp_path: Path, refused: Any) -> None:
+    """The classic of one kernel that many names point at."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("manifest.json", json.dumps({"format": "specsweep bundle"}))
+        archive.writestr("kernel", bytes(range(256)) * 100)
+        kernel = archive.getinfo("kernel")
+        for i in range(100):
+            twin = zipfile.ZipInfo(f"twin{i}")
+            twin.header_offset, twin.CRC = kernel.header_offset, kernel.CRC
+            twin.file_size, twin.compress_size = kernel.file_size, kernel.compress_size
+            twin.compress_type = kernel.compress_type
+            archive.filelist.append(twin)
+    (tmp_path / "twins.zip").write_bytes(out.getvalue())
+    told = refused(tmp_path / "twins.zip")
+    assert "share their bytes" in told or "verlapped" in told
+
+
+@pytest.mark.parametrize("limit", ["MOST_MEMBERS", "MOST_BYTES", "MOST_BYTES_OF_ONE"])
+def test_more_than_the_bounds_is_refused(
+    good: Path, refused: Any, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(zips, limit, 5)
+    assert "is refused: it" in refused(rewritten(good))
+
+
+def test_an_encrypted_member_is_refused(good: Path, tmp_path: Path, refused: Any) -> None:
+    content = bytearray(rewritten(good).read_bytes())
+    for sign, flags in ((b"PK\x01\x02", 8), (b"PK\x03\x04", 6)):
+        at = -1
+        while (at := content.find(sign, at + 1)) >= 0:
+            content[at + flags] |= 1
+    (tmp_path / "locked.zip").write_bytes(content)
+    assert "is encrypted" in refused(tmp_path / "locked.zip")
+
+
+def test_a_refused_file_leaves_a_full_store_as_it_was(good: Path, tmp_path: Path) -> None:
+    there = laptop(tmp_path / "there", "t1")
+    before = {file: file.read_bytes() for file in there.rglob("*") if file.is_file()}
+    bad = rewritten(good, manifest=_wrong("sha256", "0" * 64))
+    assert tell(there, "import", bad) == 1
+    assert {file: file.read_bytes() for file in there.rglob("*") if file.is_file()} == before
+
+
+def test_the_manifest_lists_every_member_as_it_is(good: Path) -> None:
+    with zipfile.ZipFile(good) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    assert json.loads(members.pop("manifest.json"))["members"] == listed(members)

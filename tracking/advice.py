@@ -1,0 +1,123 @@
+"""What a sweep advises: for each draft the best k, and what would make it pay. Pure.
+
+It comes from a sweep's summary: {"drafts": [{"draft", "setting", "alpha", "best_k", "expected",
+"pays", "memory_bytes", "at": [{"k", "needs", "c_limit", …}]}], "map": {"k", "c", "needs"}}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rich import box
+from rich.table import Table
+
+Found = Mapping[str, Any]
+_Cell = Callable[[Found], str]
+
+
+def columns(found: Found) -> list[tuple[str, _Cell]]:
+    """Titles and cells of a table with a line a draft."""
+    lengths = sorted({one["k"] for draft in _drafts(found) for one in draft["at"]})
+    needs = [(f"k={k}", _needs(k)) for k in lengths]
+    return [
+        ("draft", _name),
+        ("keeps", lambda draft: _bytes(draft["memory_bytes"])),
+        ("alpha", lambda draft: f"{draft['alpha']:.3f}"),
+        ("best k", lambda draft: str(draft["best_k"]) if draft["pays"] else "none"),
+        ("expected", _expected),
+        *needs,
+        ("c up to", _c_limit),
+    ]
+
+
+def as_rich(found: Found) -> Table:
+    """ "needs" spans the columns k=…: the acceptance from which that k pays."""
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False)
+    shown = columns(found)
+    for name, _ in shown:
+        table.add_column(name, justify="left" if name == "draft" else "right", no_wrap=True)
+    for draft in _drafts(found):
+        style = "green" if draft["pays"] else None
+        table.add_row(*(cell(draft) for _, cell in shown), style=style)
+    return table
+
+
+def as_markdown(found: Found) -> str:
+    shown = columns(found)
+    lines = ["| " + " | ".join(name for name, _ in shown) + " |", "|---" * len(shown) + "|"]
+    lines += [
+        "| " + " | ".join(cell(draft) for _, cell in shown) + " |" for draft in _drafts(found)
+    ]
+    return "\n".join(lines)
+
+
+LEGEND = (
+    "best k and the speedup expected there, from alpha, c, v and o; under k=… the acceptance from "
+    "which that k would pay (above 1: none is enough); c up to: the draft cost at which its "
+    "longest k would break even (below 0: not even a free draft would)."
+)
+
+
+def sentence(found: Found) -> str:
+    """What to do, in words; empty where nothing was timed."""
+    drafts = _drafts(found)
+    if not drafts:
+        return ""
+    paying = sorted((d for d in drafts if d["pays"]), key=lambda draft: -draft["expected"])
+    if not paying:
+        best = max(drafts, key=lambda draft: draft["expected"])
+        return (
+            f"Advice: decode plainly. No draft pays at any k; nearest is {_name(best)} k="
+            f"{best['best_k']}, expected at {best['expected']:.2f}×. {_hopeless(drafts)}".strip()
+        )
+    first, *others = paying
+    told = f"Advice: {_name(first)} with k={first['best_k']}, expected at {first['expected']:.2f}×"
+    if others:
+        names = (f"{_name(d)} k={d['best_k']} ({d['expected']:.2f}×)" for d in others)
+        told += f"; {', '.join(names)} would pay too"
+    return f"{told}. {_hopeless(drafts)}".strip()
+
+
+def _hopeless(drafts: Sequence[Found]) -> str:
+    """Drafts that no acceptance could save."""
+    lost = [draft for draft in drafts if all(one["needs"] > 1 for one in draft["at"])]
+    if not lost:
+        return ""
+    told = (f"{_name(draft)} ({_least(draft):.2f})" for draft in lost)
+    return f"No acceptance is enough for {', '.join(told)}: too costly."
+
+
+def _least(draft: Found) -> float:
+    return min(float(one["needs"]) for one in draft["at"])
+
+
+def _drafts(found: Found) -> Sequence[Found]:
+    return list(found.get("drafts") or [])
+
+
+def _name(draft: Found) -> str:
+    return " ".join([draft["draft"], *(f"{k}={v}" for k, v in draft["setting"].items())])
+
+
+def _expected(draft: Found) -> str:
+    at = "" if draft["pays"] else f" at {draft['best_k']}"
+    return f"{draft['expected']:.2f}×{at}"
+
+
+def _needs(k: int) -> _Cell:
+    def cell(draft: Found) -> str:
+        return next((f"{one['needs']:.2f}" for one in draft["at"] if one["k"] == k), "–")
+
+    return cell
+
+
+def _c_limit(draft: Found) -> str:
+    limit = max(draft["at"], key=lambda one: one["k"])["c_limit"]
+    return "<0" if limit < 0 else f"{limit:.2f}"
+
+
+def _bytes(count: int) -> str:
+    if count < 1e6:
+        return f"{count / 1e3:.0f} kB"
+    return f"{count / 1e6:.1f} MB"

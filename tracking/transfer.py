@@ -1,0 +1,112 @@
+"""`python -m tracking export` and `import`: sweeps as one file, from one machine to another."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+
+from tracking import bundle_read
+from tracking.bundle_read import Bundle
+from tracking.export import choose, default_name, export
+from tracking.merge import merge
+from tracking.recorder import Recorder
+
+_EXPORT_HELP = """\
+Writes sweeps from the store into one file: every run with its parameters, tags, metric histories,
+dates and artifacts. `python -m tracking import FILE` merges it into another store.
+"""
+_IMPORT_HELP = """\
+Merges a file that `export` wrote into the store. Runs that are there already stay as they are, so
+it may be repeated; an import that was broken off is completed by the next. A file that is damaged,
+foreign or newer is refused, and nothing of it is taken.
+"""
+
+
+def add_commands(commands: Any) -> None:
+    """`commands` is what `ArgumentParser.add_subparsers` gave."""
+    out = commands.add_parser(
+        "export", help="write sweeps into one file, for another machine", description=_EXPORT_HELP
+    )
+    out.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="default: specsweep-MACHINE-SWEEP.zip in this folder",
+    )
+    which = out.add_mutually_exclusive_group()
+    which.add_argument(
+        "--sweep",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="which one; may be repeated (default: the newest)",
+    )
+    which.add_argument("--all", action="store_true", help="every sweep of the store")
+    out.set_defaults(run=_export)
+    into = commands.add_parser(
+        "import", help="merge such a file into the store", description=_IMPORT_HELP
+    )
+    into.add_argument("file", type=Path, metavar="FILE")
+    into.set_defaults(run=_import)
+
+
+def _export(recorder: Recorder, options: argparse.Namespace) -> int:
+    store = recorder.open()
+    chosen = choose(store, options.sweep, options.all)
+    file = options.file or Path(default_name(chosen))
+    remarks = export(store, chosen, file)
+    jobs = sum(len(one.jobs) for one in chosen)
+    size_mb = file.stat().st_size / 1e6
+    print(f"{file}: {_many(len(chosen), 'sweep')}, {_many(jobs, 'job')}, {size_mb:.1f} MB")
+    for remark in remarks:
+        print(remark)
+    print(f"On another machine: make import FILE={file.name}")
+    return 0
+
+
+def _import(recorder: Recorder, options: argparse.Namespace) -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the database is let go of in order
+    with bundle_read.opened(options.file) as source:  # refused before the store is even opened
+        store = recorder.open()
+        try:
+            with _progress(len(source.runs)) as tick:
+                done = merge(store, source, tick)
+        except KeyboardInterrupt:
+            print(f"broken off; the same command completes it: import {options.file}")
+            return 130
+    print(_told(source, done))
+    sweeps = [run.sweep_id for run in source.runs if not run.job]
+    print(f"To see it: python -m tracking show --sweep {sweeps[-1]}, or make ui")
+    return 0
+
+
+def _told(source: Bundle, done: Counter[Any]) -> str:
+    sweeps = sum(not run.job for run in source.runs)
+    where = ", ".join(name for name in source.about.machines if name)
+    what = f"{_many(sweeps, 'sweep')}{f' of {where}' if where else ''}, "
+    if done["known"] == done.total():
+        return f"{what}{_many(done.total(), 'run')}: all of them are here already, nothing changed"
+    parts = [f"{done[word]} {word}" for word in ("new", "completed", "known") if done[word]]
+    return f"{what}{_many(done.total(), 'run')}: {', '.join(parts)}"
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[], object]]:
+    """A bar on standard error, where somebody looks at it."""
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("import", total=total)
+        yield lambda: bar.advance(task)
