@@ -84,7 +84,8 @@ def test_a_sweeps_own_page_shows_its_table_and_figures(page: Page, recorder: Rec
     file = Path(client.download_artifacts(parent, "report.html"))
     page.open(file.as_uri())
     page.wait(DRAWN)
-    assert page.value("document.images.length") == 3
+    figures = client.list_artifacts(parent, "figures")
+    assert page.value("document.images.length") == len(figures) > 2
     assert page.value("document.querySelectorAll('table tr').length") == 1 + len(JOBS)
     assert page.errors == []
 
