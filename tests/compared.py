@@ -38,6 +38,12 @@ def timed(record: JobRecord, ratios: Iterable[float], **costs: float) -> JobReco
     return replace(record, metrics=metrics, series=series)
 
 
+def without(record: JobRecord, *names: str) -> JobRecord:
+    """The record without these metrics."""
+    kept = {name: value for name, value in record.metrics.items() if name not in names}
+    return replace(record, metrics=kept)
+
+
 def nudged(record: JobRecord, text: str = "First Citizen:\nBefore he", **changes: Any) -> JobRecord:
     """The record as other weights would have made it."""
     metrics = record.metrics | {"count/accepted": record.metrics["count/accepted"] - 3}

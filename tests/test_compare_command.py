@@ -147,7 +147,7 @@ def test_the_page_is_written_where_it_is_wanted(
     page = tmp_path / "page.html"
     said(capsys, store, "--html", str(page))
     text = page.read_text(encoding="utf-8")
-    assert text.count('<img src="data:image/png;base64,') == 2  # no o, so no break-even map
+    assert text.count('<img src="data:image/png;base64,') == 3
     assert "<script" not in text and "http" not in text
 
 

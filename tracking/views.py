@@ -7,6 +7,7 @@ names the tag. Sorted by a metric, jobs stand beside each other instead of under
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from tracking.runs import FOR_MODELS, quote
 from tracking.store import Store
@@ -18,12 +19,32 @@ _COLUMNS = {  # and the width in pixels at which the heading is not cut
     "metrics.`time/speedup_min`": 150,
     "metrics.`time/speedup_max`": 150,
     "tags.`verdict`": 100,
-    "metrics.`cost/c`": 145,
+    "metrics.`cost/c`": 160,
     "metrics.`count/acceptance_rate`": 175,
     "metrics.`count/tokens_per_pass`": 175,
     "metrics.`cost/predicted`": 130,
     "tags.`load.state`": 100,
 }
+
+
+# Charts by side, what decides first; each is a bar a job.
+_CHARTS = {
+    "clocks: is it faster?": ("time/speedup_median", "time/speedup_min", "time/speedup_max"),
+    "counts: what was accepted": (
+        "count/acceptance_rate",
+        "count/tokens_per_pass",
+        "count/target_passes",
+    ),
+    "clocks: what a round costs": ("cost/c", "cost/v", "cost/o"),
+    "clocks: what that predicts": (
+        "cost/predicted",
+        "cost/predicted_simple",
+        "cost/prediction_error",
+    ),
+    "counts: is it the target's text?": ("dist/tv", "dist/p_value", "count/margin_min"),
+    "clocks: how busy the machine was": ("load/others_share", "load/before_1m", "load/after_1m"),
+}
+_BARS = 40
 
 
 def jobs_view(sweep_id: str) -> str:
@@ -37,10 +58,30 @@ def jobs_view(sweep_id: str) -> str:
         "selectedColumns": [*_COLUMNS],
         "columnOrder": [*_COLUMNS],
         "columnWidths": _COLUMNS,
-        "runsHiddenMode": "FIRST_20_RUNS",
+        "runsHiddenMode": "SHOWALL",
         "hideEmptyCharts": True,
+        "isAccordionReordered": True,  # else they are sorted by name
+        "compareRunSections": [
+            {"uuid": section, "name": section, "display": True, "isReordered": False}
+            for section in _CHARTS
+        ],
+        "compareRunCharts": [
+            _bars(section, metric) for section, metrics in _CHARTS.items() for metric in metrics
+        ],
     }
     return json.dumps(state)
+
+
+def _bars(section: str, metric: str) -> dict[str, Any]:
+    return {
+        "uuid": metric,
+        "type": "BAR",
+        "metricKey": metric,
+        "metricSectionId": section,
+        "runsCountToCompare": _BARS,
+        "deleted": False,
+        "isGenerated": False,
+    }
 
 
 def share_jobs_view(store: Store, sweep_id: str) -> str:

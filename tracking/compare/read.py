@@ -26,7 +26,8 @@ _STATUS: dict[str, Status] = {
     "FAILED": "failed",
     "KILLED": "killed",
 }
-_AT_ONCE = 8  # requests to a server; a file answers one after the other anyway
+_AT_ONCE = 8  # requests to a server
+_IN_BULK, _MOST_POINTS = 100, 25_000  # runs in one question to a database, points it gives at most
 
 
 class StoredSweeps:
@@ -52,17 +53,17 @@ class StoredSweeps:
         return self._records[sweep_id]
 
     def sweep(self, parent: Run) -> Sweep:
-        """With the ratios of all pairs, which are a request a job."""
+        """With the ratios of all timed pairs."""
         tags = {n: v for n, v in parent.data.tags.items() if n in names.TAGS}
         own = tags["sweep.id"]
         records = self.records(own)
-        timed = [record for record in records if "time/speedup_median" in record.metrics]
-        workers = _AT_ONCE if self._store.location.uri.startswith("http") else 1
-        with ThreadPoolExecutor(workers) as pool:
-            for record, ratios in zip(
-                timed, pool.map(lambda r: self._ratios(own, r), timed), strict=True
-            ):
-                record.series[_RATIO] = ratios
+        timed = {
+            self._runs[own, record.digest]: record
+            for record in records
+            if "time/speedup_median" in record.metrics
+        }
+        for run_id, ratios in self._ratios([*timed]).items():
+            timed[run_id].series[_RATIO] = sorted(ratios.items())
         return Sweep(own, tags, records)
 
     def whole(self, sweep: Sweep, record: JobRecord) -> JobRecord:
@@ -75,10 +76,22 @@ class StoredSweeps:
                 return record
             return JobRecord.from_json(Path(file).read_text(encoding="utf-8"))
 
-    def _ratios(self, sweep_id: str, record: JobRecord) -> list[tuple[int, float]]:
-        run_id = self._runs[sweep_id, record.digest]
-        points = self._store.client.get_metric_history(run_id, _RATIO)
-        return sorted({point.step: point.value for point in points}.items())
+    def _ratios(self, run_ids: list[str]) -> dict[str, dict[int, float]]:
+        """By run and pair. A database answers for many runs at once, a server for each alone."""
+        client = self._store.client
+        bulk = getattr(client._tracking_client.store, "get_metric_history_bulk", None)
+        if bulk is None:
+            with ThreadPoolExecutor(_AT_ONCE) as pool:
+                answers = pool.map(lambda run: client.get_metric_history(run, _RATIO), run_ids)
+                return {
+                    run: {point.step: point.value for point in points}
+                    for run, points in zip(run_ids, answers, strict=True)
+                }
+        found: dict[str, dict[int, float]] = {}
+        for start in range(0, len(run_ids), _IN_BULK):
+            for point in bulk(run_ids[start : start + _IN_BULK], _RATIO, _MOST_POINTS):
+                found.setdefault(point.run_id, {})[point.step] = point.value
+        return found
 
 
 def _light(run: Run) -> JobRecord:

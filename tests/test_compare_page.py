@@ -1,0 +1,149 @@
+"""The pages, figures and views that a comparison and a sweep have."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.compared import on_machine, side_by_side, timed, without
+from tests.records_factory import make_record, make_sweep
+from tests.tracking_store import client, runs, sweep_in
+from tracking import names
+from tracking.compare.breakeven import constant_acceptance, full_cost, points
+from tracking.compare.data import as_data
+from tracking.compare.figures import figures
+from tracking.compare.log import Output, as_note
+from tracking.compare.terminal import show
+from tracking.page import sweep_page
+from tracking.views import jobs_view, share_jobs_view
+
+WITH_COSTS = [timed(make_record("int8", 4), (0.8, 0.9), c=0.5, v=1.2, o=0.1)]
+
+
+@pytest.mark.parametrize("k", [1, 4, 8])
+@pytest.mark.parametrize("a", [0.0, 0.3, 0.97, 1.0])
+def test_the_acceptance_that_gives_a_yield_is_found_again(a: float, k: int) -> None:
+    assert constant_acceptance(sum(a**i for i in range(k + 1)), k) == pytest.approx(a, abs=1e-6)
+
+
+def test_a_point_on_the_break_even_line_neither_gains_nor_loses() -> None:
+    """The predicted speedup is above 1 exactly where acceptance is above the panel's line."""
+    found = side_by_side(on_machine("attic", WITH_COSTS), on_machine("cellar", WITH_COSTS))
+    (line,) = found.lines
+    row = line.cells[0]
+    assert row is not None and row.tokens_per_pass is not None and row.predicted is not None
+    cost = full_cost(row)
+    assert cost is not None
+    assert row.tokens_per_pass / (1 + row.k * cost) == pytest.approx(row.predicted)
+    assert [point.cost for point in points(found.lines)] == [cost, cost]
+
+
+def test_the_map_is_drawn_only_where_the_whole_cost_is_known() -> None:
+    known = side_by_side(on_machine("attic", WITH_COSTS), on_machine("cellar", WITH_COSTS))
+    assert set(figures(known)) == {"ranges", "costs", "breakeven"}
+    partly = [without(record, "cost/o") for record in WITH_COSTS]
+    unknown = side_by_side(on_machine("attic", partly), on_machine("cellar", partly))
+    assert set(figures(unknown)) == {"ranges", "costs"}
+    untimed = make_sweep(seeds=(0,), pairs=0)
+    nothing = side_by_side(on_machine("attic", untimed), on_machine("cellar", untimed))
+    assert figures(nothing) == {}
+    assert "12 of 12 jobs agree" in Output.of(nothing).html
+
+
+def test_every_column_has_its_bars_in_the_figure() -> None:
+    found = side_by_side(on_machine("attic"), on_machine("cellar"))
+    (axes,) = figures(found)["ranges"].axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == [
+        line.name for line in found.lines
+    ]
+    assert len(axes.collections) == 24  # a bar a line and column
+
+
+def test_what_comes_from_a_store_is_escaped_in_a_page() -> None:
+    hostile = on_machine("<script>alert(1)</script>")
+    page = Output.of(side_by_side(hostile, on_machine("cellar"))).html
+    assert "<script" not in page and "&lt;script&gt;" in page
+    report = sweep_page("<b>", "# <script>alert(1)</script>\n\n[x](javascript:alert(1))", {})
+    assert "<script" not in report and "<b>" not in report and "href=" not in report
+
+
+def test_a_page_asks_for_nothing_from_elsewhere() -> None:
+    page = Output.of(side_by_side(on_machine("attic"), on_machine("cellar"))).html
+    assert "http" not in page and "@import" not in page and "url(" not in page
+
+
+def test_a_sweep_has_a_page_of_its_own_in_the_store(tmp_path: Path) -> None:
+    recorder = sweep_in(tmp_path)
+    recorder.log_job(make_record())
+    report = recorder.report([make_record()], {"id": "s1"})
+    summary = report.summary()
+    summary["jobs"][0]["tags"]["load.state"] = "light"
+    recorder.close_sweep("FINISHED", {}, report.markdown(), summary, report.figures())
+    parent, _ = runs(recorder)
+    page = Path(client(recorder).download_artifacts(parent.info.run_id, "report.html"))
+    text = page.read_text(encoding="utf-8")
+    assert text.count("data:image/png;base64,") == len(report.figures()) > 2
+    assert "<table>" in text and "int8 k=4 is" in text
+    assert parent.data.tags["load.state"] == "light"
+
+
+def test_the_note_holds_the_table_and_stays_within_mlflows_limit() -> None:
+    jobs = make_sweep(ks=tuple(range(1, 17)), seeds=(0,))
+    found = side_by_side(*(on_machine(f"machine-{n}", jobs) for n in range(4)))
+    assert "| int8 k=1 |" in as_note(found)
+    assert found.name.startswith("compare machine-0 idle | machine-1 idle")
+    assert len(found.name) <= 80
+
+
+def test_the_data_is_json_with_null_for_what_is_not_known() -> None:
+    jobs = [without(record, "cost/o") for record in make_sweep(seeds=(0,))]
+    found = side_by_side(on_machine("attic", jobs), on_machine("cellar", jobs))
+    data = json.loads(json.dumps(as_data(found), allow_nan=False))
+    assert data["counts"]["matched"] == data["counts"]["agreeing"] == 12
+    assert data["timings"][0]["o"] is None
+    assert data["columns"][0]["told"]["name"] == "attic"
+
+
+@pytest.mark.parametrize("columns", [2, 5])
+def test_the_terminal_keeps_within_eighty_columns(
+    columns: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from rich.console import Console
+
+    found = side_by_side(*(on_machine(f"machine-{n}") for n in range(columns)))
+    show(found, Console(width=80, color_system=None))
+    told = capsys.readouterr().out
+    assert max(len(line) for line in told.splitlines()) <= 80
+    assert told.count("gains most on") == (1 if columns == 2 else 2)
+    assert all(f"machine-{n} idle" in told for n in range(columns))
+    assert "…" not in told
+
+
+def test_the_view_shows_known_names_and_only_one_sweeps_jobs() -> None:
+    state = json.loads(jobs_view("s1"))
+    for column in state["selectedColumns"]:
+        kind, _, name = column.partition(".")
+        assert name.strip("`") in (names.METRICS if kind == "metrics" else names.TAGS)
+    assert "tags.`sweep.id` = 's1'" in state["searchFilter"]
+    sections = {section["uuid"]: section["name"] for section in state["compareRunSections"]}
+    for chart in state["compareRunCharts"]:
+        side = names.METRICS[chart["metricKey"]].side
+        assert sections[chart["metricSectionId"]].startswith(f"{side}: ")
+
+
+def test_the_view_is_kept_with_the_experiment(tmp_path: Path) -> None:
+    recorder = sweep_in(tmp_path)
+    store = recorder.open()
+    address = share_jobs_view(store, "s1")
+    assert address.endswith("viewStateShareKey=jobs-s1")
+    tags = store.client.get_experiment(store.experiment_id).tags
+    assert tags["mlflow.sharedViewState.jobs-s1"] == jobs_view("s1")
+
+
+def test_a_job_names_a_machine_more_closely_than_its_sweep_did() -> None:
+    job = replace(make_record(), tags=make_record().tags | {"machine.blas": "mkl"})
+    found = side_by_side(on_machine("attic", [job]), on_machine("cellar", [make_record()]))
+    assert [fact.told.get("blas") for fact in found.facts] == ["mkl", None]
