@@ -206,6 +206,17 @@ def test_the_newest_sweep_is_exported_unless_others_are_named(
     assert _sweeps(tmp_path / "specsweep-attic-3-sweeps.zip") == ["s1", "s2", "s3"]
 
 
+def test_the_newest_sweep_is_one_of_this_machines_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one that came with a bundle and is newer."""
+    here, there = laptop(tmp_path / "here", "s1"), laptop(tmp_path / "there", "t1", machine="lab")
+    tell(here, "import", bundle_of(there))
+    monkeypatch.chdir(tmp_path)
+    assert tell(here, "export") == 0
+    assert _sweeps(tmp_path / "specsweep-attic-s1.zip") == ["s1"]
+
+
 def _sweeps(file: Path) -> list[str]:
     with zipfile.ZipFile(file) as archive:
         return [sweep["id"] for sweep in json.loads(archive.read("manifest.json"))["sweeps"]]
