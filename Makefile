@@ -72,14 +72,14 @@ ui: setup  ## open MLflow's page at the newest sweep
 compare: setup  ## the newest sweeps of each machine and load side by side
 	@$(PY) -m tracking compare $(ARGS)
 
-export: setup  ## the newest sweep as one file for another machine; FILE=name.zip ARGS="--sweep ID" or ARGS=--all
+export: setup  ## the newest sweep as one file; FILE=name.zip, ARGS="--sweep ID" or ARGS=--all
 	@$(PY) -m tracking export $(if $(FILE),"$(FILE)") $(ARGS)
 
-import: setup  ## merge such a file into this machine's store: FILE=name.zip
+import: setup  ## merge such a file into this machine's store; FILE=name.zip
 	@$(if $(FILE),,echo "name the file: make import FILE=specsweep-….zip" >&2; exit 2)
 	@$(PY) -m tracking import "$(FILE)" $(ARGS)
 
-server: setup  ## start an MLflow server for a team: HOST= PORT= ALLOWED_HOSTS=a,b BACKEND=postgresql://…
+server: setup  ## an MLflow server for a team; HOST=, PORT=, ALLOWED_HOSTS=a,b, BACKEND=postgresql://…
 	@$(PY) -m tracking server $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") $(if $(ALLOWED_HOSTS),--allowed-hosts "$(ALLOWED_HOSTS)") $(if $(BACKEND),--backend "$(BACKEND)") $(ARGS)
 
 test: setup  ## run the tests

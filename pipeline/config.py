@@ -102,6 +102,8 @@ def to_spec(config: Mapping[str, Any]) -> JobSpec:
     target = dict(config["target"])
     if target["weights"] != "shipped":  # a folder, wherever the job will be run or run again
         target["weights"] = str(Path(target["weights"]).expanduser().resolve())
+    if timing["mode"] == "skip":  # only what is timed is compiled
+        target["compile"] = False
     spec = JobSpec(
         **_length(config),
         draft=str(draft.pop("name")),
@@ -114,6 +116,10 @@ def to_spec(config: Mapping[str, Any]) -> JobSpec:
         **{key: config[key] for key in ("verify", "proposal")},
     )
     spec.validate()
+    if spec.k_auto is None and spec.k > spec.tokens:
+        raise ValueError(
+            f"k={spec.k}: give a k of up to tokens={spec.tokens}, no round can draft more"
+        )
     return spec
 
 
@@ -167,6 +173,13 @@ def warnings_for(spec: JobSpec) -> list[str]:
             "first time on this machine, before the clocks of a job"
         )
     return found
+
+
+def crowded(workers: int, cores: int) -> list[str]:
+    """A warning where far more workers than cores would count side by side."""
+    if workers <= 2 * cores:
+        return []
+    return [f"{workers} workers on {cores} cores: more than cores are no faster, n_jobs=-1 is all"]
 
 
 def workers(n_jobs: int | None, cores: int) -> int:

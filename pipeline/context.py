@@ -8,7 +8,7 @@ a read; many texts share the rows of equal prefixes, so that 20,000 draws cost a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -21,9 +21,13 @@ from pipeline.prefixes import Prefixes
 from pipeline.sampling import Floats, Sampling
 from pipeline.tree_cache import Generation, Parents, generations
 
+if TYPE_CHECKING:
+    from pipeline.lane_texts import LaneTexts
+
 Ints = NDArray[np.int64]
 Logits = NDArray[Any]  # float32 or float64, as the model computes
 Drafted = tuple[Ints, Floats]
+FEW_LANES, LONG = 64, 16  # so few texts that go on for more than so long share little
 CHUNK = 256  # nodes a forward pass: their gathered ancestors should stay in the CPU's caches
 
 
@@ -87,7 +91,7 @@ class Context(Protocol):
 
 def open_texts(
     model: CharTransformer, prompt: Ints, capacity: int, lanes: int | None
-) -> OneText | ManyTexts:
+) -> OneText | ManyTexts | LaneTexts:
     """`model` having read `prompt (T,)`, ready for texts of up to `capacity` tokens.
 
     `lanes=None` is one text, as it is timed; a number opens that many continuations of the prompt.
@@ -95,8 +99,13 @@ def open_texts(
     """
     capacity = min(capacity, model.cfg.context)
     if lanes is None:
-        one: OneText = (model.reader or OneText)(model, prompt, capacity)
+        reader = model.reader if model.dtype == torch.float32 else None
+        one: OneText = (reader or OneText)(model, prompt, capacity)
         return one
+    if lanes <= FEW_LANES and capacity - len(prompt) > LONG:
+        from pipeline.lane_texts import LaneTexts  # which is made of what is here
+
+        return LaneTexts(model, prompt, lanes, capacity)
     return ManyTexts(model, prompt, lanes, capacity)
 
 

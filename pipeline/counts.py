@@ -3,53 +3,86 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from pipeline import tree_counts
+from pipeline.context import Ints
 from pipeline.decode import Step
 from pipeline.records import Round, Trace
-from pipeline.sampling import draw_margin
+from pipeline.sampling import Floats, draw_margin
 from pipeline.tree_decode import AnyStep, TreeStep
 from pipeline.verify import Rule, TreeRule
 
 
 def trace(steps: Iterable[AnyStep], rule: Rule | TreeRule | None = None, lane: int = 0) -> Trace:
     """The rounds of one lane, with alpha and margin. `rule=None` is plain decoding."""
-    rounds: list[Round] = []
-    alpha: list[float] = []
-    margin = 1.0
+    return traces(steps, rule, [lane])[0]
+
+
+def traces(
+    steps: Iterable[AnyStep], rule: Rule | TreeRule | None, lanes: Sequence[int]
+) -> list[Trace]:
+    """The same of several lanes."""
+    found: dict[int, list[_Counted]] = {lane: [] for lane in lanes}
     for step in steps:
-        for row in np.flatnonzero(step.lanes == lane).tolist():
-            if isinstance(step, TreeStep):
-                assert isinstance(rule, TreeRule), "trees are judged by rules for trees"
-                rounds.append(tree_counts.round_of(step, row))
-                alpha += tree_counts.overlaps(step, row)
-                margin = min(margin, tree_counts.margin(step, row, rule))
-                continue
+        rows = np.flatnonzero(np.isin(step.lanes, lanes))
+        if isinstance(step, TreeStep):
+            assert isinstance(rule, TreeRule), "trees are judged by rules for trees"
+            counted = [_tree(step, row, rule) for row in rows.tolist()]
+        else:
             assert not isinstance(rule, TreeRule), "chains are judged by rules for chains"
-            one = slice(row, row + 1)
-            kept, count = int(step.accepted[row]), int(step.emitted[row])
-            drafted = step.drafted.shape[1]
-            emitted = tuple(step.block[row, :count].tolist())
-            rounds.append(Round(int(step.start[row]), drafted, kept, emitted))
-            tested = min(kept + 1, drafted)
-            alpha += np.minimum(step.p[row, :tested], step.q[row, :tested]).sum(axis=-1).tolist()
-            margin = min(margin, _margin(step, one, rule))
-    return Trace(tuple(rounds), tuple(alpha), margin)
+            counted = list(_chains(step, rows, rule))
+        for lane, one in zip(step.lanes[rows].tolist(), counted, strict=True):
+            found[lane].append(one)
+    return [
+        Trace(
+            tuple(one.round for one in each),
+            tuple(value for one in each for value in one.alpha),
+            min((one.margin for one in each), default=1.0),
+        )
+        for each in found.values()
+    ]
 
 
-def _margin(step: Step, one: slice, rule: Rule | None) -> float:
-    """How near the closest call of one round was: any uniform to what it was compared with."""
-    p, q, drafted = step.p[one], step.q[one], step.drafted[one]
+class _Counted(NamedTuple):
+    """One lane's part of a step."""
+
+    round: Round
+    alpha: list[float]
+    margin: float
+
+
+def _tree(step: TreeStep, row: int, rule: TreeRule) -> _Counted:
+    overlaps = tree_counts.overlaps(step, row)
+    return _Counted(tree_counts.round_of(step, row), overlaps, tree_counts.margin(step, row, rule))
+
+
+def _chains(step: Step, rows: Ints, rule: Rule | None) -> Iterator[_Counted]:
+    drafted = step.drafted.shape[1]
+    margins = _margins(step, rows, rule).tolist()
+    overlaps = np.minimum(step.p[rows, :drafted], step.q[rows]).sum(axis=-1).tolist()
+    for row, margin, alpha in zip(rows.tolist(), margins, overlaps, strict=True):
+        kept, count = int(step.accepted[row]), int(step.emitted[row])
+        emitted = tuple(step.block[row, :count].tolist())
+        yield _Counted(
+            Round(int(step.start[row]), drafted, kept, emitted), alpha[: kept + 1], min(1.0, margin)
+        )
+
+
+def _margins(step: Step, rows: Ints, rule: Rule | None) -> Floats:
+    """How near the closest call of each round `(b,)` was: any uniform to what it was compared
+    with."""
+    p, q, drafted = step.p[rows], step.q[rows], step.drafted[rows]
+    u, u_next, u_draft = step.u[rows], step.u_next[rows], step.u_draft[rows]
     if rule is None:
-        return float(draw_margin(p[:, 0], step.u_next[one]).min())
-    calls = [draw_margin(q[:, i], step.u_draft[one, i]).min() for i in range(drafted.shape[1])]
-    calls.append(
-        rule.margin(p, q, drafted, step.u[one], step.u_next[one], step.accepted[one]).min()
-    )
-    return float(min(calls))
+        return draw_margin(p[:, 0], u_next)
+    calls = [draw_margin(q[:, i], u_draft[:, i]) for i in range(drafted.shape[1])]
+    calls.append(rule.margin(p, q, drafted, u, u_next, step.accepted[rows]))
+    least: Floats = np.min(calls, axis=0)
+    return least
 
 
 def digest(trace_: Trace) -> str:

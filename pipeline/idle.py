@@ -56,6 +56,7 @@ class IdleCheck:
     ) -> None:
         self._plan, self._meter, self._say, self._sleep = plan, meter, say, sleep
         self._seen: float | None = None
+        self._told = False
         self.waited_s = 0.0
 
     def seen(self, load: Mapping[str, float]) -> None:
@@ -72,7 +73,10 @@ class IdleCheck:
         if self._plan.wait_s:
             self._say(f"{taken}; waiting up to {self._plan.wait_s:g} s for it to become idle")
             self._wait(name)
+        elif self._told:
+            self._say(taken)
         else:
+            self._told = True
             self._say(f"{taken}; timed all the same (timing.wait_for_idle=60 would wait)")
 
     def _wait(self, name: str) -> None:

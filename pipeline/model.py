@@ -167,7 +167,7 @@ class CharTransformer(nn.Module):
         self.cfg = cfg
         self.transformer = Transformer(cfg)
         self.reader: Callable[..., Any] | None = None
-        """Opens one text that is read with this model, where not pass by pass in plain torch."""
+        """Opens a text that is read with this model in float32, where that is not plain torch."""
 
     def weights(self) -> Weights:
         """The parameters that `forward` reads; valid as long as none is replaced."""

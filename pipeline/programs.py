@@ -5,7 +5,6 @@ Compiling takes some ten seconds and a C++ compiler; what was compiled once on a
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import os
 import platform
@@ -13,13 +12,12 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-import torch._inductor
 from torch import Tensor, nn
 
 Program = Callable[[list[Tensor]], list[Tensor]]
@@ -55,7 +53,9 @@ def program(
     """
     key = _key(name, code)
     if key not in _loaded:
-        path = _folder() / f"{key}.pt2"
+        import torch._inductor  # as dear as torch itself: only for those who compile
+
+        path = folder() / f"{key}.pt2"
         if not path.exists():
             _build(module, example, path)
         with _quiet():
@@ -78,6 +78,8 @@ def _key(name: str, code: tuple[str, ...]) -> str:
 def _build(module: nn.Module, example: tuple[Any, ...], path: Path) -> None:
     """Into `path`, written whole or not at all."""
     global built
+    import torch._inductor
+
     check_compiler()
     draft = path.with_name(f"{path.stem}-{os.getpid()}.pt2")
     try:
@@ -94,22 +96,18 @@ def _build(module: nn.Module, example: tuple[Any, ...], path: Path) -> None:
     built += 1
 
 
-def _folder() -> Path:
+def folder() -> Path:
     """Where programs are kept. They are run: so a folder that nobody else can write to."""
-    told = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
-    if told:
-        folder = Path(told) / "specsweep"
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-    folder = Path(tempfile.gettempdir()) / f"specsweep-compiled-{getpass.getuser()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    if hasattr(os, "getuid") and (folder.stat().st_uid != os.getuid() or folder.is_symlink()):
+    user = os.environ.get("USER") or os.environ.get("USERNAME") or "me"
+    own = Path(tempfile.gettempdir()) / f"specsweep-compiled-{user}"
+    own.mkdir(mode=0o700, exist_ok=True)
+    if sys.platform != "win32" and (own.is_symlink() or own.stat().st_uid != os.getuid()):
         return Path(tempfile.mkdtemp(prefix="specsweep-compiled-"))
-    return folder
+    return own
 
 
 @contextmanager
-def _quiet() -> Any:
+def _quiet() -> Iterator[None]:
     """Inside, torch warns of its own use of what it has deprecated."""
     with warnings.catch_warnings():
         for category in (DeprecationWarning, FutureWarning):

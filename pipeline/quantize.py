@@ -38,8 +38,8 @@ def quantize(weight: Tensor, bits: int, per_channel: bool = False) -> Codes:
     Symmetric: zero stays zero, the largest magnitude becomes the largest code. ValueError for a
     number of bits outside 2..8.
     """
-    if not 2 <= bits <= 8:
-        raise ValueError(f"draft.bits={bits}: give 2 to 8")
+    if not 2 <= bits <= 8 or bits != int(bits):
+        raise ValueError(f"draft.bits={bits}: give a whole number, 2 to 8")
     top = 2 ** (bits - 1) - 1
     largest = weight.abs().amax(dim=0, keepdim=True) if per_channel else weight.abs().max()
     scale = (largest / top).clamp_min(torch.finfo(torch.float32).tiny)

@@ -17,6 +17,8 @@ from pipeline.verify.tree import tree
 THRESHOLD, MOST = 0.3, 8
 """What k=auto means unless it is told otherwise."""
 
+MOST_DRAWS = 10_000_000
+
 PROPOSALS = ("chain", "tree")
 
 
@@ -137,6 +139,10 @@ class JobSpec:
             raise ValueError("prompt is empty: give at least one character to go on from")
         if self.draws < 1:
             raise ValueError(f"draws={self.draws}: give 1 or more draws for the distribution check")
+        if self.draws > MOST_DRAWS:
+            raise ValueError(
+                f"draws={self.draws}: give up to {MOST_DRAWS}, more would not fit in memory"
+            )
         timing.check(self.timing, self.to_dict())
         self._validate_proposal()
         _ = self.sampling  # its own checks

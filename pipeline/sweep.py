@@ -50,9 +50,11 @@ def _prepare(
     """The sweep, ready to run, in a new folder that is held; None for a dry run, which is over."""
     composed = compose(arguments)
     jobs = jobs or pipeline_jobs()
-    plan = make_plan(composed, arguments, jobs, joblib.cpu_count(only_physical_cores=True))
+    cores = joblib.cpu_count(only_physical_cores=True)
+    plan = make_plan(composed, arguments, jobs, cores)
     recorder = build_recorder(plan.tracking, root)
-    for text in dict.fromkeys(w for job in plan.jobs for w in config.warnings_for(job.spec)):
+    warned = [text for job in plan.jobs for text in config.warnings_for(job.spec)]
+    for text in dict.fromkeys([*warned, *config.crowded(plan.workers, cores)]):
         show.say(f"warning: {text}")
     if composed[0].config["dry_run"]:
         list_jobs(plan, jobs, show)

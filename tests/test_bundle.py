@@ -206,6 +206,17 @@ def test_the_newest_sweep_is_exported_unless_others_are_named(
     assert _sweeps(tmp_path / "specsweep-attic-3-sweeps.zip") == ["s1", "s2", "s3"]
 
 
+def test_the_newest_sweep_is_one_of_this_machines_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one that came with a bundle and is newer."""
+    here, there = laptop(tmp_path / "here", "s1"), laptop(tmp_path / "there", "t1", machine="lab")
+    tell(here, "import", bundle_of(there))
+    monkeypatch.chdir(tmp_path)
+    assert tell(here, "export") == 0
+    assert _sweeps(tmp_path / "specsweep-attic-s1.zip") == ["s1"]
+
+
 def _sweeps(file: Path) -> list[str]:
     with zipfile.ZipFile(file) as archive:
         return [sweep["id"] for sweep in json.loads(archive.read("manifest.json"))["sweeps"]]
@@ -266,6 +277,22 @@ def test_an_export_replaces_a_bundle_and_nothing_else(
     assert tell(here, "export", thesis) == 1
     assert "is there and is no bundle" in capsys.readouterr().err
     assert thesis.read_text(encoding="utf-8") == "years of work"
+
+
+@pytest.mark.parametrize(
+    "names, sentence",
+    [(("RECORD.json",), "twice"), (("what?",), "no name of a file on every system")],
+)
+def test_files_that_no_import_would_take_are_not_exported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: tuple[str, ...], sentence: str
+) -> None:
+    here = laptop(tmp_path / "here", "s1")
+    for record in (here / "mlartifacts").rglob("record.json"):
+        for name in names:
+            record.with_name(name).write_text("by hand", encoding="utf-8")
+    assert tell(here, "export", tmp_path / "x.zip") == 1
+    assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "x.zip").exists()
 
 
 def test_an_export_that_fails_leaves_no_file(

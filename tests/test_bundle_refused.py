@@ -229,6 +229,7 @@ def test_a_newer_record_in_a_bundle_is_refused_and_names_the_version_that_can(
         "a/nul",
         "COM1.txt",
         "trailing.",
+        "what?",
         "line\nbreak",
         "nul\0byte",
         "x" * 600,

@@ -48,7 +48,8 @@ def test_a_bundle_of_the_first_form_is_merged_whole(tmp_path: Path) -> None:
 def test_a_record_of_the_first_form_is_read(tmp_path: Path) -> None:
     with opened(OLD / "schema-1.zip") as bundle:
         (run,) = (run for run in bundle.runs if run.job)
-        record = JobRecord.from_json(bundle.content(run, "record.json").decode())
+        with bundle.open(run, "record.json") as file:
+            record = JobRecord.from_json(file.read().decode())
     assert (record.name, record.status) == ("bigram k=2 seed=0", "done")
     assert record.metrics["count/emitted"] == 24 and len(record.text) == 24
     assert sum(row["accepted"] for row in record.rounds) == record.metrics["count/accepted"]

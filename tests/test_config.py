@@ -12,13 +12,15 @@ from rich.console import Console
 
 from pipeline import sweep
 from pipeline.compose import CONF, ROOT, compose
-from pipeline.config import to_spec, workers
+from pipeline.config import crowded, to_spec, workers
 from pipeline.progress import Show
 from tests import fake_jobs
 from tests.sweeping import RECORDER
 
 WRONG = {
     "k=-1": "k=-1: give 0",
+    "k=300": "k=300: give a k of up to tokens=200",
+    "draws=20000000": "draws=20000000: give up to 10000000",
     "k=four": "k=four: k must be a whole number",
     "k=1,four": "k=four: k must be a whole number",
     "k=true": "k=True: k must be",
@@ -208,6 +210,12 @@ def test_the_configuration_is_shown_and_no_folder_is_left_anywhere(tmp_path: Pat
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert wrong.stderr == "specsweep: seed=four: seed must be a whole number\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_far_more_workers_than_cores_are_warned_of() -> None:
+    assert crowded(4, cores=2) == []
+    (told,) = crowded(5, cores=2)
+    assert told.startswith("5 workers on 2 cores")
 
 
 def test_workers_are_counted_as_joblib_counts_them() -> None:

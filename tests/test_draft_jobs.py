@@ -149,6 +149,12 @@ def test_adaptive_lengths_are_named() -> None:
         ("layerskip", {"draft_options": {"kind": "layerskip"}}, "skip"),
         ("ngram", {"draft_options": {"kind": "ngram", "shortest": 3, "long": 4}}, "long"),
         ("small", {"draft_options": {"kind": "smal"}}, "draft.kind=smal"),
+        (
+            "int8",
+            {"draft_options": {"kind": "quantized", "bits": 8, "per_channel": "foo"}},
+            "draft.per_channel=foo: give true or false",
+        ),
+        ("int8", {"draft_options": {"kind": "quantized", "bits": 7.5}}, "draft.bits=7.5"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(

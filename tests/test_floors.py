@@ -17,8 +17,8 @@ FLOORS = {
     0: "records theory verify sampling exactness leak summary timing pairs ratios verdicts alike"
     " headlines advice",
     # models, their state, their weights
-    1: "engine text corpus tree_cache cache prefixes context model programs compiled compiled_text"
-    " compiled_heads heads quantize drafts weights",
+    1: "engine text corpus tree_cache cache lane_cache prefixes context lane_texts model programs"
+    " compiled compiled_text compiled_heads heads quantize drafts weights",
     # decoding, counting, timing, training
     2: "proposal decode counts tree_proposal tree_decode tree_rounds tree_counts clocks rounds"
     " costs checkpoint fitting parts learned train choose_layers",
@@ -91,7 +91,7 @@ def test_every_floor_of_the_table_exists() -> None:
 @pytest.mark.parametrize(
     "module, absent",
     [
-        ("pipeline.job", "mlflow hydra omegaconf joblib matplotlib tracking"),
+        ("pipeline.job", "mlflow hydra omegaconf joblib matplotlib tracking torch._inductor"),
         ("pipeline.sweep", "mlflow torch matplotlib tracking"),
         ("tracking.recorder", "mlflow torch hydra matplotlib"),
     ],

@@ -81,6 +81,15 @@ def test_a_file_cut_off_or_changed_by_one_bit_is_called_damaged(folder: Path) ->
         one_sentence(error)
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "card.json"])
+def test_a_folder_in_the_place_of_a_file_is_named(folder: Path, name: str) -> None:
+    (folder / "target" / name).unlink()
+    (folder / "target" / name).mkdir()
+    with pytest.raises(ValueError) as refused:
+        load_target(folder)
+    assert f"{name} cannot be read (a folder)" in one_sentence(refused)
+
+
 def test_a_card_that_is_not_json_is_called_damaged(folder: Path) -> None:
     (folder / "target" / "card.json").write_text("{", encoding="utf-8")
     with pytest.raises(ValueError, match="card.json is damaged") as error:

@@ -13,6 +13,7 @@ from contextlib import closing
 from functools import cache
 from pathlib import Path
 
+import pytest
 from mlflow import MlflowClient
 from mlflow.entities import Run
 
@@ -23,7 +24,9 @@ from tracking.recorder import Recorder
 def _template() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="specsweep-test-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    Recorder(root=folder, experiment="template").open()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        Recorder(root=folder, experiment="template").open()
     return folder / "mlflow.db"
 
 

@@ -6,21 +6,20 @@ artifacts are a folder of this machine, the files are put there directly: it is 
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
 
-Content = str | bytes | Path
-"""A file's text or bytes, or the path of a file to copy."""
+Content = str | bytes | Callable[[], IO[bytes]]
+"""A file's text or bytes, or what opens them."""
 
 
 def local_folder(uri: str) -> Path | None:
@@ -62,12 +61,11 @@ def _write(folder: Path, files: Mapping[str, Content]) -> None:
     for path, content in files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        draft = file.with_name(f".{file.name}.{os.getpid()}")
-        if isinstance(content, Path):
-            shutil.copyfile(content, draft)
+        if callable(content):
+            with content() as source, file.open("wb") as out:
+                shutil.copyfileobj(source, out)
         else:
-            draft.write_bytes(content.encode() if isinstance(content, str) else content)
-        draft.replace(file)
+            file.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def _files(folder: Path) -> dict[str, Path]:

@@ -36,9 +36,9 @@ class Bundle:
     _archive: zipfile.ZipFile
     _members: dict[str, zipfile.ZipInfo]
 
-    def content(self, run: BundleRun, path: str) -> bytes:
+    def open(self, run: BundleRun, path: str) -> IO[bytes]:
         """One of the run's files."""
-        return self._archive.read(self._members[run.folder + path])
+        return self._archive.open(self._members[run.folder + path])
 
 
 @contextmanager

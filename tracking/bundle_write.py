@@ -48,8 +48,6 @@ class BundleWriter:
         }
         text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
         self._archive.writestr(_info(MANIFEST), text)
-        if len(self._members) >= zips.MOST_MEMBERS:
-            raise ValueError("these are too many files for one bundle: export fewer sweeps at once")
 
     def _write_rows(self, name: str, rows: Iterable[dict[str, Any]]) -> None:
         with self._member(name) as write:
@@ -91,10 +89,20 @@ def writing(file: Path) -> Iterator[BundleWriter]:
                 yield BundleWriter(archive)
             out.flush()
             os.fsync(out.fileno())
+        _check_readable(draft)
         draft.replace(file)
     finally:
         with suppress(OSError):
             draft.unlink()
+
+
+def _check_readable(draft: Path) -> None:
+    """No bundle is left that an import would refuse."""
+    try:
+        with zipfile.ZipFile(draft) as archive:
+            zips.members(archive, draft.stat().st_size)
+    except zips.BadZip as error:
+        raise ValueError(f"no import would take this bundle: it {error}") from error
 
 
 def _check_place(file: Path) -> None:

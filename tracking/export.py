@@ -41,7 +41,11 @@ class Chosen:
 
 
 def choose(store: Store, sweep_ids: Sequence[str] = (), every: bool = False) -> list[Chosen]:
-    """The sweeps of these ids, or `every` one, or the newest. ValueError where there is none."""
+    """The sweeps of these ids, or `every` one, or the newest. ValueError where there is none.
+
+    The newest is one that was recorded here, where there is any: what came with a bundle goes back
+    only when it is asked for.
+    """
     with unavailable(store.location):
         parents = list(search(store, f"tags.`{KIND_TAG}` = 'sweep'"))
         there = {run.data.tags["sweep.id"]: run for run in parents if "sweep.id" in run.data.tags}
@@ -54,7 +58,9 @@ def choose(store: Store, sweep_ids: Sequence[str] = (), every: bool = False) -> 
                 )
         if not there:
             raise ValueError(f"there is no sweep in {store.location.shown}: run `make sweep`")
-        wanted = list(there) if every else list(dict.fromkeys(sweep_ids)) or [list(there)[-1]]
+        own = [key for key, run in there.items() if bundle.SOURCE_TAG not in run.data.tags]
+        newest = (own or list(there))[-1]
+        wanted = list(there) if every else list(dict.fromkeys(sweep_ids)) or [newest]
         return [Chosen(there[sweep_id], _jobs(store, sweep_id)) for sweep_id in wanted]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import filelock
@@ -130,7 +131,7 @@ class _Sweep:
 
         left = self._there[run.key]
         run_id = left.info.run_id
-        files = {path: self._source.content(run, path) for path in run.files}
+        files = {path: partial(self._source.open, run, path) for path in run.files}
         artifacts.put(self._client, run_id, left.info.artifact_uri, files)
         points = [Metric(p.name, p.value, p.time_ms, p.step) for p in run.points]
         params = [Param(k, v) for k, v in run.params.items() if k not in left.data.params]

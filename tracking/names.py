@@ -168,7 +168,7 @@ PARAMS: dict[str, str] = {
     "timing": "how the clock side measures",
     "piece_tokens": "tokens between two clock readings",
     "draws": "first characters drawn for the distribution check",
-    "compile": "target compiled",
+    "compile": "passes of target and draft compiled by torch, on the timed side",
 }
 """Parameters of a job. A draft's own options are called `draft.OPTION`."""
 

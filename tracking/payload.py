@@ -55,7 +55,8 @@ def payload(record: JobRecord, tags: dict[str, str]) -> Payload:
     merged = tags | record.tags
     merged |= {"job.digest": record.digest, "job.command": command(record)}
     merged["record.schema"] = str(record.schema)
-    merged["record.digest"] = hashlib.sha256(record.to_json().encode()).hexdigest()
+    text = record.to_json()
+    merged["record.digest"] = hashlib.sha256(text.encode()).hexdigest()
     verdict = record_verdict(record)
     if verdict is not None:
         merged.setdefault("verdict", verdict)
@@ -68,7 +69,7 @@ def payload(record: JobRecord, tags: dict[str, str]) -> Payload:
         params={name: shorten(as_text(value)) for name, value in record.params.items()},
         points=_points(record),
         tags=merged,
-        files=_files(record),
+        files=_files(record, text),
     )
 
 
@@ -98,8 +99,8 @@ def _is_count(name: str) -> bool:
     return names.METRICS[name].side == "counts"
 
 
-def _files(record: JobRecord) -> dict[str, str]:
-    files = {"record.json": record.to_json()}
+def _files(record: JobRecord, text: str) -> dict[str, str]:
+    files = {"record.json": text}
     if record.rounds:
         files["rounds.csv"] = as_csv(record.rounds)
     if lines := record.round_lines():

@@ -165,12 +165,15 @@ class Recorder:
             if left is not None and not self._continues(left, content):
                 runs.drop_child(record.digest)
                 left = None
-            tags = content.tags if left is not None else {}  # a new run has them from the start
+            if left is not None:
+                tags, params = self._missing(left, content)
+            else:  # a new run has its tags from the start
+                tags, params = {}, content.params
             child = left or runs.create_child(
                 record.digest, record.name, content.started_ms, content.tags
             )
             self._mine.add(child.run_id)
-            runs.log(child.run_id, content.points, content.params, tags)
+            runs.log(child.run_id, content.points, params, tags)
             runs.log_files(child.run_id, content.files)
             if content.status != "RUNNING":
                 digest = content.tags["record.digest"]
@@ -243,6 +246,13 @@ class Recorder:
         """
         same = left.run_id in self._mine or _of_one_try(left, content)
         return same and all(left.params.get(k, v) == v for k, v in content.params.items())
+
+    def _missing(self, left: Child, content: Payload) -> tuple[dict[str, str], dict[str, str]]:
+        """The tags and parameters that a run lacks; one that this process began has the sweep's."""
+        shared = self._opened().tags if left.run_id in self._mine else {}
+        tags = {name: value for name, value in content.tags.items() if shared.get(name) != value}
+        params = {name: v for name, v in content.params.items() if name not in left.params}
+        return tags, params
 
 
 def _of_one_try(left: Child, content: Payload) -> bool:

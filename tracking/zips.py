@@ -55,7 +55,7 @@ def safe_name(name: str) -> str:
     for part in path.split("/"):
         if part in ("", ".", ".."):
             raise BadZip(f"holds {shown}, which would be written outside its folder")
-        if _DEVICE.fullmatch(part) or part[-1] in ". ":
+        if _DEVICE.fullmatch(part) or part[-1] in ". " or set(part) & set('<>"|?*'):
             raise BadZip(f"holds {shown}, which is no name of a file on every system")
     return path
 

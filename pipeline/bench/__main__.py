@@ -44,19 +44,19 @@ class Size:
     minutes: float
 
 
-FULL = Size(7, 200, 32, 12, 20_000, memory.BUFFER_BYTES, 5)
+FULL = Size(7, 200, 32, 12, 20_000, memory.BUFFER_BYTES, 4)
 QUICK = Size(2, 24, 4, 2, 200, 2**23, 0.5)
 
 
 def parts(size: Size) -> Mapping[str, Callable[[], Part]]:
     """The parts by the names that `--only` knows."""
-    few = max(2, size.turns // 2)
+    few = (size.turns + 1) // 2
     return {
         "transformers": lambda: peer.measure(size.turns, size.tokens),
         "outside": lambda: outside.measure(size.turns, f"tokens={size.tokens}"),
         "memory": lambda: memory.measure(4 * size.turns, size.tokens, size.buffer_bytes),
         "counting": lambda: counting.measure(few, size.tokens, size.seeds),
-        "workers": lambda: counting.workers(few, size.jobs, size.draws),
+        "workers": lambda: counting.workers(max(2, few // 2), size.jobs, size.draws),
     }
 
 

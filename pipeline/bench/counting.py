@@ -39,7 +39,7 @@ def _batch(spec: JobSpec, count: int, seeds: int) -> Figure:
     }
     found = turns.alternate(calls, count, warm_up=False)
     values = turns.ratios(found, "one by one", "batch")
-    name = f"{spec.draft} k={spec.k}, {seeds} seeds one after the other / in a batch"
+    name = f"{spec.draft} k={spec.k}, {seeds} seeds: one by one / in a batch"
     return Figure(NAME, name, values, BATCH, "x", tuple(turn.row() for turn in found))
 
 
@@ -54,7 +54,7 @@ def one_by_one(bench: Workbench, seeds: list[int]) -> list[str]:
 def in_a_batch(bench: Workbench, seeds: list[int]) -> list[str]:
     """The same, a lane a seed."""
     steps = list(bench.speculative(SeedBatch(seeds), len(seeds)).steps)
-    return [counts.digest(counts.trace(steps, bench.rule, lane)) for lane in range(len(seeds))]
+    return [counts.digest(one) for one in counts.traces(steps, bench.rule, range(len(seeds)))]
 
 
 def check(alone: list[str], batch: list[str], spec: JobSpec) -> None:
@@ -78,7 +78,7 @@ def workers(times: int, jobs: int, draws: int) -> Part:
     turned = turns.alternate(calls, times, warm_up=False)
     values = turns.ratios(turned, "n_jobs=1", "n_jobs=2")
     raw = tuple(turn.row() for turn in turned)
-    return Part((Figure(NAME, f"{jobs} jobs with n_jobs=1 / n_jobs=2", values, None, "x", raw),))
+    return Part((Figure(NAME, f"{jobs} jobs: n_jobs=1 / n_jobs=2", values, None, "x", raw),))
 
 
 def count(tasks: list[Task], n_jobs: int) -> None:

@@ -94,6 +94,6 @@ def table(figures: Sequence[Figure]) -> Table:
 def summary(figures: Iterable[Figure]) -> str:
     """How many goals were reached, and which were not."""
     held = [one for one in figures if one.goal is not None]
-    missed = [one.name for one in held if not one.reached]
+    missed = [f"{one.part}: {one.name}" for one in held if not one.reached]
     text = f"{len(held) - len(missed)} of {len(held)} goals reached"
     return text + (f"; missed: {'; '.join(missed)}" if missed else "")

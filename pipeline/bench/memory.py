@@ -42,10 +42,10 @@ def measure(count: int, tokens: int, buffer_bytes: int = BUFFER_BYTES) -> Part:
     each = min(PASSES, copies) / PASSES  # as many streams as passes
     raw = tuple(turn.row() for turn in found)
     over = tuple(ratio * each for ratio in turns.ratios(found, "pass", "stream"))
-    figures = [Figure(NAME, "eager / streaming its weights from memory", over, None, "x", raw)]
+    figures = [Figure(NAME, "eager / streaming its weights", over, None, "x", raw)]
     if compiled is not None:
         over = tuple(ratio * each for ratio in turns.ratios(found, "compiled pass", "stream"))
-        figures.append(Figure(NAME, "compiled / streaming its weights from memory", over))
+        figures.append(Figure(NAME, "compiled / streaming its weights", over))
         gain = turns.ratios(found, "compiled pass", "pass")
         figures.append(Figure(NAME, "compiled / eager", gain, COMPILED))
     stream_us = np.median([turn.wall_ns["stream"] for turn in found]) / min(PASSES, copies) / 1e3

@@ -21,8 +21,8 @@ from pipeline.pairs import no_garbage_collection
 from pipeline.rounds import Stopwatch
 from pipeline.spec import JobSpec
 
-SHARES = "time outside the models' passes, share of a decode"
-ROUNDS = "time outside the models' passes, in target passes a round"
+SHARES = "outside the passes, share of a decode"
+ROUNDS = "outside the passes, in target passes a round"
 GOALS = {"int8": Goal("at most", 0.10)}
 PASSES = {"bigram": Goal("at most", 0.25)}
 STRETCH = 20  # tokens that each decode writes in its turn

@@ -185,15 +185,13 @@ def _equality(how: str, texts: dict[str, list[int]], passes: dict[str, int]) -> 
 def _figures(how: str, found: list[turns.Turn], compiled: bool) -> list[Figure]:
     raw = tuple(turn.row() for turn in found)
     kinds: list[tuple[str, str, str, Goal | None, tuple[dict[str, Any], ...]]] = [
-        ("plain decoding", "their plain", "our plain", PLAIN, raw),
-        ("speculative, small k=4", "their speculative", "our speculative", SPECULATIVE, ()),
+        ("plain", "their plain", "our plain", PLAIN, raw),
+        ("small k=4", "their speculative", "our speculative", SPECULATIVE, ()),
     ]
     if compiled:
-        name = "speculative, small k=4, compiled"
+        name = "small k=4, ours compiled"
         kinds.append((name, "their speculative", "our compiled speculative", COMPILED, ()))
-    kinds.append(
-        ("(their plain / their speculative)", "their plain", "their speculative", None, ())
-    )
+    kinds.append(("theirs alone: plain / small k=4", "their plain", "their speculative", None, ()))
     return [
         Figure(NAME, f"{how}, {title}", turns.ratios(found, above, below), goal, "x", rows)
         for title, above, below, goal, rows in kinds

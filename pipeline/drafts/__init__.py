@@ -48,6 +48,8 @@ def _ngram(source: Source, shortest: int, longest: int) -> Draft:
 
 
 def _quantized(source: Source, bits: int, per_channel: bool = False) -> Draft:
+    if not isinstance(per_channel, bool):
+        raise ValueError(f"draft.per_channel={per_channel}: give true or false")
     return QuantizedDraft(source.target, bits, per_channel)
 
 

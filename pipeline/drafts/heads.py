@@ -16,9 +16,12 @@ from pipeline.compiled_heads import CompiledHeads
 from pipeline.context import Context, Drafted, Ints, Logits, ManyTexts, OneText, open_texts
 from pipeline.drafts.base import Draft, TwoTypes
 from pipeline.heads import Heads
+from pipeline.lane_texts import LaneTexts
 from pipeline.model import CharTransformer
 from pipeline.sampling import Floats, Sampling, draw
 from pipeline.tree_cache import Parents, depths
+
+Transformer = OneText | ManyTexts | LaneTexts
 
 
 class HeadsDraft(Draft):
@@ -68,15 +71,15 @@ class HeadsTexts(Context):
         self._embedding = target.transformer.wte.weight
         self._logits = self._embedding.new_zeros(lanes or 1, heads.count, len(self._embedding))
         self._own = _Own(target, prompt, capacity, lanes)
-        self._target: OneText | ManyTexts | None = None
+        self._target: Transformer | None = None
         self._parents: Parents = ()
         self.lengths = np.full(lanes or 1, len(prompt), np.int64)
 
     def follow(self, target: Context) -> None:
         bare = target.bare()
-        if not isinstance(bare, OneText | ManyTexts):
+        if not isinstance(bare, OneText | ManyTexts | LaneTexts):
             raise TypeError("heads go on from a transformer's hidden states, and this has none")
-        if isinstance(bare, ManyTexts):
+        if isinstance(bare, ManyTexts | LaneTexts):
             bare.keep_states()
         self._target = bare
 
@@ -125,10 +128,10 @@ class HeadsTexts(Context):
         return 4 * (self._logits[0].numel() + self._embedding.shape[1])
 
     def _round(
-        self, target: OneText | ManyTexts, lanes: Ints, known: Ints, count: int | None = None
+        self, target: Transformer, lanes: Ints, known: Ints, count: int | None = None
     ) -> Tensor:
         """Logits `(b, heads, V)` after the committed texts of `lanes`, which end with `known`."""
-        if isinstance(target, OneText):
+        if not isinstance(target, ManyTexts):
             return self._ahead(target.states(lanes, 1)[:, 0], known, count)
         key = target.places(lanes) * len(self._embedding) + known  # many texts are equal
         _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
@@ -152,7 +155,7 @@ class _Own:
         self, model: CharTransformer, prompt: Ints, capacity: int, lanes: int | None
     ) -> None:
         self._of = (model, prompt, capacity, lanes)
-        self._reader: OneText | ManyTexts | None = None
+        self._reader: Transformer | None = None
         self._states = torch.zeros(0)
 
     def states_before(self, lanes: Ints, tokens: Ints) -> Tensor:
@@ -160,7 +163,7 @@ class _Own:
         model, prompt, capacity, many = self._of
         if self._reader is None:
             self._reader = open_texts(model, prompt, capacity, many)
-            if isinstance(self._reader, ManyTexts):
+            if isinstance(self._reader, ManyTexts | LaneTexts):
                 self._reader.keep_states()
             # place 0 is before any token
             self._states = torch.zeros(many or 1, capacity + 1, model.cfg.width, dtype=model.dtype)

@@ -85,6 +85,13 @@ def _absent(where: str | Path, kind: str, name: str) -> ValueError:
     return ValueError(f"the weights folder {str(where)!r} has no {kind}/{name}: {cure}")
 
 
+def _unreadable(path: Path, error: OSError) -> ValueError:
+    what = "a folder" if path.is_dir() else error.strerror or "no file"
+    return ValueError(
+        f"{path} cannot be read ({what}): copy it again, or make the folder again with `make train`"
+    )
+
+
 def read_card(where: str | Path, kind: str) -> dict[str, Any]:
     """The card of one part. ValueError says what is missing, damaged or not ours."""
     folder = resolve(where) / kind
@@ -92,6 +99,8 @@ def read_card(where: str | Path, kind: str) -> dict[str, Any]:
         card = json.loads((folder / CARD).read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise _absent(where, kind, CARD) from None
+    except OSError as error:
+        raise _unreadable(folder / CARD, error) from None
     except ValueError:
         raise ValueError(
             f"{folder / CARD} is damaged (it is not JSON): copy it again, or make the folder "
@@ -118,6 +127,8 @@ def read_part(where: str | Path, kind: str) -> tuple[dict[str, Tensor], dict[str
         data = path.read_bytes()
     except FileNotFoundError:
         raise _absent(where, kind, path.name) from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
     if hashlib.sha256(data).hexdigest() != card.get("sha256"):
         raise ValueError(
             f"{path} is damaged or not the file that its card describes ({len(data)} bytes, "
