@@ -131,7 +131,10 @@ def browser(folder: Path) -> Iterator[Page]:
             [find(), *flags, "about:blank"], stdin=subprocess.DEVNULL, stdout=log, stderr=log
         )
         try:
-            with connect(_address(profile, process), max_size=None) as connection:
+            address = _address(profile, process)
+            with connect(
+                address, max_size=None, open_timeout=PATIENCE_S, ping_interval=None
+            ) as connection:
                 yield Page(connection)
         finally:
             _end(process)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.browser import Page, browser, find
@@ -160,3 +162,20 @@ def test_a_script_that_fails_and_a_figure_that_is_not_drawn_are_noticed(
     page.open(file.as_uri())
     assert not page.value(DRAWN)
     assert any("oh" in error for error in page.errors)
+
+
+def test_a_browser_that_is_done_leaves_no_process(tmp_path: Path) -> None:
+    with browser(tmp_path) as page:
+        page.open("about:blank")
+        assert using(tmp_path)
+    assert using(tmp_path) == []
+
+
+def using(folder: Path) -> list[str]:
+    """The programs that were started with a folder among their arguments."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if str(folder) in " ".join(process.cmdline()):
+                found.append(process.name())
+    return found

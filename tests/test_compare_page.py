@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from tests.compared import on_machine, side_by_side, timed, without
 from tests.records_factory import make_record, make_sweep
@@ -111,8 +112,6 @@ def test_the_data_is_json_with_null_for_what_is_not_known() -> None:
 def test_the_terminal_keeps_within_eighty_columns(
     columns: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from rich.console import Console
-
     found = side_by_side(*(on_machine(f"machine-{n}") for n in range(columns)))
     show(found, Console(width=80, color_system=None))
     told = capsys.readouterr().out
@@ -120,6 +119,14 @@ def test_the_terminal_keeps_within_eighty_columns(
     assert told.count("gains most on") == (1 if columns == 2 else 2)
     assert all(f"machine-{n} idle" in told for n in range(columns))
     assert "…" not in told
+
+
+def test_a_name_is_printed_as_it_is_whatever_is_in_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = side_by_side(on_machine("[bold]a[/]"), on_machine("b"))
+    show(found, Console(width=120, color_system=None))
+    assert "[bold]a[/] idle  " in capsys.readouterr().out
 
 
 def test_the_view_shows_known_names_and_only_one_sweeps_jobs() -> None:

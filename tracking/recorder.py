@@ -210,10 +210,7 @@ class Recorder:
         files |= {f"figures/{name}{suffix}": image for name, (suffix, image) in images.items()}
         pngs = {name: image for name, (suffix, image) in images.items() if suffix == ".png"}
         files["report.html"] = sweep_page(self._opened().sweep_id, table_markdown, pngs)
-        tags = {NOTE_TAG: for_page(table_markdown)[:LONGEST_NOTE]}
-        states = [(job.get("tags") or {}).get("load.state") for job in summary.get("jobs") or []]
-        if state := main_load(states):
-            tags["load.state"] = state  # of most jobs: what a comparison picks sweeps by
+        tags = {NOTE_TAG: for_page(table_markdown)[:LONGEST_NOTE], **_load_of(summary)}
         with self._writing() as (_, runs):
             runs.log(runs.parent_id, points, runs.new_params(sweep_params(summary)), tags)
             runs.log_files(runs.parent_id, files)
@@ -275,6 +272,13 @@ def _enter(store: Store, sweep: _Sweep) -> SweepRuns:
     runs.reopen()
     runs.log(runs.parent_id, tags=sweep.tags)
     return runs
+
+
+def _load_of(summary: Mapping[str, Any]) -> dict[str, str]:
+    """The state of load of most jobs, as a tag: what a comparison picks sweeps by."""
+    jobs = summary.get("jobs") or []
+    state = main_load((job.get("tags") or {}).get("load.state") for job in jobs)
+    return {"load.state": state} if state else {}
 
 
 def _image(figure: Figure | Path) -> tuple[str, bytes]:

@@ -44,7 +44,7 @@ def ranges(lines: Sequence[Line], labels: Sequence[str]) -> Figure:
             axes.hlines(height, row.low or 0.0, row.high or 0.0, color=colour, linewidth=3)
             axes.plot(row.measured, height, color=colour, marker=marker, markersize=6)
     axes.axvline(1.0, color="black", linewidth=1.2, zorder=0)
-    axes.set_xlim(left=0.0)
+    _from_zero(axes)
     _describe(axes, lines, "plain time / speculative time")
     _title(figure, "Speedup: median and range; right of the line is faster", labels)
     return figure
@@ -58,12 +58,17 @@ def costs(lines: Sequence[Line], labels: Sequence[str]) -> Figure:
     _dots(right, lines, labels, lambda row: row.v)
     left.set_xscale("log")
     left.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    right.set_xlim(left=0.0)
+    _from_zero(right)
     for axes, name in ((left, "c: one drafted token (log scale)"), (right, "v: one verify pass")):
         axes.axvline(1.0, color="black", linewidth=1.2, zorder=0)
         _describe(axes, lines, name)
     _title(figure, "What a round costs, in target passes", labels)
     return figure
+
+
+def _from_zero(axes: Axes) -> None:
+    """To a little beyond the largest value, so that no mark is cut."""
+    axes.set_xlim(0.0, 1.05 * max(1.0, axes.dataLim.x1))
 
 
 def _tall(lines: Sequence[Line], labels: Sequence[str]) -> Figure:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from tracking.compare.comparison import Comparison
 from tracking.compare.machines import Facts
@@ -69,12 +70,9 @@ def _table(comparison: Comparison, rows: Sequence[Entry], part: range) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("draft", no_wrap=True)
     for place in part:
-        table.add_column(comparison.columns[place].label, min_width=_CELL - 1)
+        table.add_column(Text(comparison.columns[place].label), min_width=_CELL - 1)
     table.add_column("gains most on", min_width=_AHEAD - 2)
     for row in rows:
-        cells = []
-        for place in part:
-            style = _STYLE.get(row.verdicts[place], "")
-            cells.append(f"[{style}]{row.cells[place]}[/]" if style else row.cells[place])
-        table.add_row(f"[bold]{row.name}[/]" if row.flips else row.name, *cells, row.ahead)
+        cells = [Text(row.cells[at], _STYLE.get(row.verdicts[at], "")) for at in part]
+        table.add_row(Text(row.name, "bold" if row.flips else ""), *cells, Text(row.ahead))
     return table
