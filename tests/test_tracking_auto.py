@@ -46,3 +46,14 @@ def test_auto_has_its_place_in_the_figures_and_none_in_the_published_table() -> 
     (axes,) = figures(found)["speedup"].axes
     assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "2", "auto"]
     assert findings(found) == findings(found[:2])
+
+
+def test_pairs_until_they_are_enough_are_judged_by_their_interval_not_their_range() -> None:
+    record = make_record("int8", 4, pairs=30, noise=0.3)
+    own = {"time/speedup_low": 0.90, "time/speedup_high": 0.92}
+    params = {**record.params, "timing": "adaptive"}
+    (row,) = rows([replace(record, params=params, metrics={**record.metrics, **own})])
+    assert (row.low, row.high) == (0.90, 0.92)
+    (row,) = rows([record])
+    ratios = [ratio for _, ratio in record.series["time/pair_ratio"]]
+    assert (row.low, row.high) == (min(ratios), max(ratios))

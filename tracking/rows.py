@@ -146,7 +146,7 @@ def _row(group: list[JobRecord], split: dict[str, str]) -> Row:
     tokens_per_pass = _ratio(emitted, passes)
     c, v, o = (_middle(good, f"cost/{term}") for term in "cvo")
     ratios = [ratio for record in good for _, ratio in record.series.get("time/pair_ratio", [])]
-    low, high = min(ratios, default=None), max(ratios, default=None)
+    low, high = _range(good, ratios)
     null_low = min(_values(good, "null/ratio_min"), default=None)
     null_high = max(_values(good, "null/ratio_max"), default=None)
     return Row(
@@ -176,6 +176,17 @@ def _row(group: list[JobRecord], split: dict[str, str]) -> Row:
         seeds_acceptance=tuple(_values(good, "count/acceptance_rate")),
         seeds_tokens_per_pass=tuple(_values(good, "count/tokens_per_pass")),
     )
+
+
+def _range(records: list[JobRecord], ratios: list[float]) -> tuple[float | None, float | None]:
+    """Smallest and largest ratio; where each job took as many pairs as it needed, its interval.
+
+    The range of the ratios grows with their number, and so would punish the jobs that had to go on.
+    """
+    if all(_param(record, "timing") == "adaptive" for record in records):
+        lows, highs = (_values(records, f"time/speedup_{end}") for end in ("low", "high"))
+        return min(lows, default=None), max(highs, default=None)
+    return min(ratios, default=None), max(ratios, default=None)
 
 
 def _values(records: list[JobRecord], name: str) -> list[float]:
