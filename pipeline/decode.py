@@ -19,6 +19,8 @@ from pipeline.proposal import Proposal, propose
 from pipeline.sampling import Floats, Sampling, Uniforms, draw
 from pipeline.verify import Rule
 
+ALONE = np.zeros(1, np.int64)  # the lanes of one text; never written to
+
 
 @dataclass(slots=True)
 class Step:
@@ -59,13 +61,24 @@ class Texts:
         """Unfinished lanes by how many tokens their next round may draft: k, fewer at the end."""
         if len(self.lengths) == 1:
             alone = min(int(self._ends[0]) - int(self.lengths[0]) - 1, k)
-            return [(alone, np.zeros(1, np.int64))] if alone >= 0 else []
+            return [(alone, ALONE)] if alone >= 0 else []
         room = np.minimum(self._ends - self.lengths - 1, k)
         return [(int(n), np.flatnonzero(room == n)) for n in np.unique(room) if n >= 0]
 
     def stop(self, lanes: Ints) -> None:
         """Nothing more is wanted of these lanes."""
         self._ends[lanes] = self.lengths[lanes]
+
+    @property
+    def endless(self) -> bool:
+        """Whether no token ends a text early."""
+        return self._eos is None
+
+    def starts(self, lanes: Ints) -> Ints:
+        """How many tokens `(b,)` some lanes have emitted."""
+        if len(lanes) == 1:
+            return np.array([int(self.lengths[lanes[0]]) - self.prompt_length])
+        return self.lengths[lanes] - self.prompt_length
 
     def ends(self, lanes: Ints) -> tuple[Ints, Ints]:
         """How many tokens `(b,)` some lanes have emitted, and the last committed one `(b, 1)`."""
@@ -146,7 +159,7 @@ def speculative(
     draft.follow(target)
     while groups := texts.groups(method.k):
         for k, lanes in groups:
-            u = uniforms.take("draft", lanes, texts.lengths[lanes] - texts.prompt_length, k)
+            u = uniforms.take("draft", lanes, texts.starts(lanes), k)
             for one in propose(draft, texts, lanes, u, method.sampling, method.threshold):
                 yield _verify(target, draft, texts, one, method, uniforms)
 
@@ -174,11 +187,23 @@ def _verify(
     else:
         block[np.arange(len(lanes)), kept] = token
     emitted = texts.append(lanes, block, kept + 1)
+    _cut_back(target, draft, texts, lanes)
+    # an end of text inside the block cuts what follows it
+    accepted = kept if texts.endless else np.minimum(kept, emitted)
+    return Step(lanes, start, drafted, accepted, emitted, block, p, q, proposal.u, u, u_next)
+
+
+def _cut_back(target: Context, draft: Context, texts: Texts, lanes: Ints) -> None:
+    """Both forget what was not committed, and lack the last committed token."""
+    if len(lanes) == 1:
+        committed = np.array([int(texts.lengths[lanes[0]]) - 1])
+        target.crop(lanes, committed)
+        if draft.lengths[lanes[0]] > committed[0]:
+            draft.crop(lanes, committed)
+        return
     committed = texts.lengths[lanes] - 1
     target.crop(lanes, committed)
     draft.crop(lanes, np.minimum(draft.lengths[lanes], committed))
-    accepted = np.minimum(kept, emitted)  # an end of text inside the block cuts what follows it
-    return Step(lanes, start, drafted, accepted, emitted, block, p, q, proposal.u, u, u_next)
 
 
 def _decisions(

@@ -135,14 +135,15 @@ class Uniforms:
     def block(self, purpose: str, start: int, page: int = 0) -> Floats:
         """All lanes' uniforms of one start and page, `(lanes, PAGE)`; `next` has one a lane."""
         key = (purpose, start, page)
-        if key not in self._blocks:
+        found = self._blocks.get(key)
+        if found is None:
             width = 1 if purpose == "next" else PAGE
             where = np.array([self.first_lane * width // 4, start, page, 0], np.uint64)
             whose = np.array([self.seed, PURPOSES[purpose] + self._stream], np.uint64)
             self._fresh["state"] = {"counter": where, "key": whose}
             self._bits.state = self._fresh  # all of it: a tenth of the time of a new generator
-            self._blocks[key] = self._generator.random((self.lanes, width))
-        return self._blocks[key]
+            found = self._blocks[key] = self._generator.random((self.lanes, width))
+        return found
 
     def take(self, purpose: str, lanes: Ints, starts: Ints, width: int) -> Floats:
         """Uniforms `(b, width)` for some `lanes (b,)`, each at its own `starts (b,)`."""
@@ -151,7 +152,7 @@ class Uniforms:
         if len(lanes) == 1:
             if width > PAGE:
                 return self._some(purpose, lanes, int(starts[0]), width)
-            lane = lanes[0]
+            lane = int(lanes[0])
             return self.block(purpose, int(starts[0]))[lane : lane + 1, :width]
         out = np.empty((len(lanes), width))
         for start in np.unique(starts):
