@@ -1,8 +1,9 @@
 """What to do with a draft: the best k, what it would have to accept, what it might cost. Pure.
 
-From a sweep's alpha, c, v and o, by the full formula E[N] / (v + k·c + o), E[N] = Σ_{i≤k} alphaⁱ
-(Leviathan et al. 2023). The costs are those measured, and between two measured k on the straight
-line between them; nothing is said about a k outside of them.
+By the full formula E[N] / (v + m·c + o) with a sweep's alpha, c, v and o (Leviathan et al. 2023), and
+E[N] = 1 + (m/k)·Σ_{1≤i≤k} alphaⁱ: a draft that always proposes k tokens drafts m = k of them a round,
+one that proposes only at times, such as prompt lookup, fewer. The costs are those measured, and
+between two measured k on the straight line between them; nothing is said about a k outside of them.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class At:
     """
 
     k: int
+    drafted: float  # tokens a round, m
     tokens_per_pass: float
     c: float
     v: float
@@ -78,6 +80,7 @@ def _is_fit(record: JobRecord) -> bool:
         and params["proposal"] == "chain"
         and isinstance(params["k"], int)
         and params["k"] > 0
+        and record.metrics.get("count/draft_length", 1) > 0
     )
 
 
@@ -98,26 +101,39 @@ _KEPT = ("draft_weight", "draft_cache", "extra_state")
 
 def _at(k: int, records: Sequence[JobRecord]) -> At:
     c, v, o = (median(record.metrics[name] for record in records) for name in _COSTS)
+    drafted = fmean(record.metrics.get("count/draft_length", k) for record in records)
     emitted = sum(record.metrics["count/emitted"] for record in records)
     tokens_per_pass = emitted / sum(record.metrics["count/target_passes"] for record in records)
     return At(
         k=k,
+        drafted=drafted,
         tokens_per_pass=tokens_per_pass,
         c=c,
         v=v,
         o=o,
-        needs=theory.break_even_acceptance(k, c, v, o),
-        c_limit=theory.break_even_c(tokens_per_pass, k, v, o),
+        needs=_needs(k, drafted, v + drafted * c + o),
+        c_limit=(tokens_per_pass - v - o) / drafted,
     )
+
+
+def _needs(k: int, drafted: float, cost: float) -> float:
+    """The acceptance a at which 1 + (drafted / k)·Σ_{1≤i≤k} aⁱ is the round's cost in passes."""
+    return theory.break_even_acceptance(k, 0.0, max(0.0, 1 + (cost - 1) * k / drafted) or 1e-9)
 
 
 def _expected(alpha: float, k: int, at: Sequence[At]) -> float:
     lengths = [one.k for one in at]
-    drafting, v, o = (
+    proposing, drafting, v, o = (
         float(np.interp(k, lengths, values))
-        for values in ([one.k * one.c for one in at], [one.v for one in at], [one.o for one in at])
+        for values in (
+            [one.drafted / one.k for one in at],
+            [one.drafted * one.c for one in at],
+            [one.v for one in at],
+            [one.o for one in at],
+        )
     )
-    return theory.speedup(theory.expected_tokens(alpha, k), k, drafting / k, v, o)
+    tokens = 1 + proposing * (theory.expected_tokens(alpha, k) - 1)
+    return theory.speedup(tokens, k, drafting / k, v, o)
 
 
 def as_dict(found: Sequence[Advice]) -> dict[str, Any]:

@@ -56,6 +56,20 @@ def test_a_draft_as_dear_as_the_target_can_never_pay_and_is_told_what_it_would_n
     assert f"int8 ({least:.2f})" in text
 
 
+def test_a_draft_that_proposes_only_at_times_is_promised_only_what_it_drafts() -> None:
+    """A quarter of the rounds drafts: three quarters yield a single token."""
+    records = [job("ngram", k, 0.8, 0.1) for k in (1, 4)]
+    records = [
+        replace(r, metrics={**r.metrics, "count/draft_length": r.params["k"] / 4}) for r in records
+    ]
+    (found,) = advice(records)
+    tokens = 1 + (theory.expected_tokens(0.8, 4) - 1) / 4
+    assert found.best_k == 4 and found.expected == pytest.approx(tokens / (1.2 + 1 * 0.1 + 0.1))
+    at = found.at[-1]
+    worth = 1 + (sum(at.needs**i for i in range(1, 5))) / 4
+    assert worth == pytest.approx(1.2 + 1 * 0.1 + 0.1)
+
+
 def test_at_the_needed_acceptance_a_round_is_worth_what_it_costs() -> None:
     (found,) = advice(job("d", k, 0.5, 0.05) for k in KS)
     for one in found.at:

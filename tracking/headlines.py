@@ -40,11 +40,11 @@ def sentence(found: Mapping[str, Any]) -> str:
 
 
 def _ranked(less: Mapping[str, Sequence[str]]) -> str:
-    """ "bigram at k=1,2,4,8, small at k=2"; drafts that share their k stand together."""
+    """ "bigram, int4 (k=1,2,4,8), small (k=2)"; drafts that share their k stand together."""
     by_ks: dict[str, list[str]] = {}
     for name, ks in less.items():
         by_ks.setdefault(",".join(dict.fromkeys(ks)), []).append(name)
-    return ", ".join(f"{' and '.join(names)} at k={ks}" for ks, names in by_ks.items())
+    return ", ".join(f"{', '.join(names)} (k={ks})" for ks, names in by_ks.items())
 
 
 def _pairs(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
