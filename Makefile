@@ -30,7 +30,7 @@ JOBS := $(if $(N_JOBS),n_jobs=$(N_JOBS))
 .PHONY: help setup sweep sweep-quick dry-run resume ui compare export import server test lint train check-distribution same-text bench bench-load clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | while IFS=@ read -r a b; do printf '%-24s %s\n' "$$a" "$$b"; done
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1@\2/p' Makefile | while IFS=@ read -r a b; do printf '%-26s %s\n' "$$a" "$$b"; done
 	@echo
 	@echo '  ARGS="draft=int8 k=1,2" adds settings to sweep, dry-run and the like; N_JOBS=2 sets the workers;'
 	@echo '  PYTHON=/path/to/python and TORCH=torch==2.13.0 choose what .venv is made of.'
@@ -91,7 +91,7 @@ lint: setup  ## style and types
 train: setup  ## fit the weights anew; CORPUS=file.txt on a text of your own
 	@$(PY) -m pipeline.train $(if $(CORPUS),--corpus "$(CORPUS)") $(ARGS)
 
-check-distribution: setup  ## a million draws by the decoder against the target's law: DRAFT=bigram K=2 DRAWS=1000000
+check-distribution: setup  ## draws against the target's law; DRAFT=bigram K=2 DRAWS=1000000
 	@$(PY) -m pipeline.check_distribution draft=$(DRAFT) k=$(K) draws=$(DRAWS) $(JOBS) $(ARGS)
 
 same-text: setup  ## plain decoding's text and every draft's, one below the other
@@ -108,7 +108,7 @@ bench: setup  ## the engine in figures, against its goals and against transforme
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c .venv/constraints.txt $(PIP_ARGS) -e ".[dev,hf]"
 	@touch $@
 
-bench-load: setup  ## does a busy machine report the same ratio? it makes itself busy for this, a quarter of an hour
+bench-load: setup  ## does a busy machine report the same ratio? a quarter of an hour, under a load made for it
 	@$(PY) -m pipeline.bench.load $(ARGS)
 
 clean:  ## remove .venv and caches; results stay

@@ -1,9 +1,9 @@
 """What to do with a draft: the best k, what it would have to accept, what it might cost. Pure.
 
-By the full formula E[N] / (v + m·c + o) with a sweep's alpha, c, v and o (Leviathan et al. 2023), and
-E[N] = 1 + (m/k)·Σ_{1≤i≤k} alphaⁱ: a draft that always proposes k tokens drafts m = k of them a round,
-one that proposes only at times, such as prompt lookup, fewer. The costs are those measured, and
-between two measured k on the straight line between them; nothing is said about a k outside of them.
+By the full formula E[N] / (v + m·c + o) with a sweep's alpha, c, v and o (Leviathan et al. 2023)
+and E[N] = 1 + (m/k)·Σ_{1≤i≤k} alphaⁱ. A draft that always proposes k tokens drafts m = k of them a
+round; one that proposes only at times, such as prompt lookup, drafts fewer. The costs are those
+measured, and between two measured k on the line between them; nothing is said of a k outside them.
 """
 
 from __future__ import annotations

@@ -114,6 +114,11 @@ def compose(arguments: Sequence[str]) -> list[Composed]:
     return jobs
 
 
+def is_asked(arguments: Sequence[str]) -> bool:
+    """Whether help is asked for, by a command that has a text of its own for it."""
+    return not {"-h", "--help"}.isdisjoint(arguments)
+
+
 def _expand() -> Iterator[Composed]:
     """Every composed config with every combination of the plain values."""
     for config, overrides in _found.configs:

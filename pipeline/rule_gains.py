@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline import config
-from pipeline.compose import Composed, compose
+from pipeline.compose import Composed, compose, is_asked
 from pipeline.progress import Show
 from pipeline.spec import JobSpec
 from pipeline.verify.tree import tree
@@ -46,6 +46,9 @@ def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> in
     """0, or 2 for settings that cannot be."""
     show = show or Show()
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if is_asked(given):
+        print(f"{__doc__}\nAll settings: python -m pipeline.sweep --help")
+        return 0
     keys = {argument.partition("=")[0] for argument in given}
     usual = [f"{key}={value}" for key, value in DEFAULTS.items() if key not in keys]
     try:

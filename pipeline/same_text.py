@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from pipeline import config
-from pipeline.compose import compose
+from pipeline.compose import compose, is_asked
 from pipeline.progress import Show
 from pipeline.spec import JobSpec
 
@@ -35,6 +35,9 @@ def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> in
 
     show = show or Show()
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if is_asked(given):
+        print(f"{__doc__}\nAll settings: python -m pipeline.sweep --help")
+        return 0
     keys = {argument.partition("=")[0] for argument in given}
     usual = [f"{key}={value}" for key, value in DEFAULTS.items() if key not in keys]
     shown: set[str] = set()

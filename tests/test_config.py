@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import subprocess
 import sys
@@ -220,3 +221,13 @@ def test_far_more_workers_than_cores_are_warned_of() -> None:
 
 def test_workers_are_counted_as_joblib_counts_them() -> None:
     assert [workers(n, cores=4) for n in (None, 1, 3, -1, -2, -9)] == [4, 1, 3, 4, 3, 1]
+
+
+@pytest.mark.parametrize("command", ["same_text", "check_distribution", "rule_gains"])
+def test_commands_with_a_sweeps_settings_have_help_of_their_own(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main = importlib.import_module(f"pipeline.{command}").main
+    assert main(["--help"]) == 0
+    told = capsys.readouterr().out
+    assert f"python -m pipeline.{command}" in told and "pipeline.sweep --help" in told
