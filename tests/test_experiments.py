@@ -10,6 +10,7 @@ import pytest
 from pipeline.compose import CONF, compose
 from pipeline.config import to_spec
 from tests.test_sweep_real import real
+from tests.tracking_store import project
 
 # without some of their points, but with every draft, rule and shape that they have
 FEWER = {
@@ -26,7 +27,7 @@ EXPERIMENTS = sorted(path.stem for path in CONF.glob("experiment/*.yaml"))
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_runs_to_its_table(tmp_path: Path, name: str) -> None:
     line = [f"experiment={name}", *FEWER[name], *SMALL]
-    done = real(tmp_path, "sweep", *line)
+    done = real(project(tmp_path), "sweep", *line)
     assert done.code == 0, done.out
     asked = {to_spec(one.config).name for one in compose(line)}
     assert {job["name"] for job in done.summary["jobs"]} == asked

@@ -80,6 +80,7 @@ def test_rounds_pieces_record_and_figures_are_artifacts(tmp_path: Path) -> None:
         "pieces.csv",
         "record.json",
         "rounds.csv",
+        "rounds.jsonl",
         "text.txt",
     }
     kept = Path(api.download_artifacts(child.info.run_id, "record.json"))
@@ -88,6 +89,7 @@ def test_rounds_pieces_record_and_figures_are_artifacts(tmp_path: Path) -> None:
     assert {file.path for file in api.list_artifacts(parent.info.run_id, "figures")} == {
         "figures/acceptance.png",
         "figures/prediction.png",
+        "figures/shares.png",
         "figures/speedup.png",
     }
     summary = Path(api.download_artifacts(parent.info.run_id, "summary.json"))
@@ -343,7 +345,7 @@ def test_the_project_may_stand_in_a_folder_with_spaces_and_umlauts(tmp_path: Pat
     recorder = sweep_in(folder)
     recorder.log_job(make_record())
     _, (child,) = runs(recorder)
-    assert len(client(recorder).list_artifacts(child.info.run_id)) == 4
+    assert len(client(recorder).list_artifacts(child.info.run_id)) == 5
     assert (folder / "mlartifacts").is_dir()
 
 
