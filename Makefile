@@ -82,8 +82,8 @@ import: setup  ## merge such a file into this machine's store; FILE=name.zip
 server: setup  ## an MLflow server for a team; HOST=, PORT=, ALLOWED_HOSTS=a,b, BACKEND=postgresql://…
 	@$(PY) -m tracking server $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") $(if $(ALLOWED_HOSTS),--allowed-hosts "$(ALLOWED_HOSTS)") $(if $(BACKEND),--backend "$(BACKEND)") $(ARGS)
 
-test: setup  ## run the tests
-	@$(PY) -m pytest $(ARGS)
+test: setup  ## run the tests, two to four side by side; one after the other: ARGS=-n0
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
 
 lint: setup  ## style and types
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && $(PY) -m mypy

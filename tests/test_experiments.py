@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from pipeline import sweep
 from pipeline.compose import CONF, compose
 from pipeline.config import to_spec
-from tests.test_sweep_real import real
+from pipeline.progress import Show
+from tests.sweeping import Result
 from tests.tracking_store import project
 
 # without some of their points, but with every draft, rule and shape that they have
@@ -24,11 +28,21 @@ SMALL = ("tokens=12", "draws=50", "timing.pairs=2", "timing.piece_tokens=6", "n_
 EXPERIMENTS = sorted(path.stem for path in CONF.glob("experiment/*.yaml"))
 
 
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return project(tmp_path_factory.mktemp("experiments"))
+
+
 @pytest.mark.parametrize("name", EXPERIMENTS)
-def test_every_experiment_runs_to_its_table(tmp_path: Path, name: str) -> None:
+def test_every_experiment_runs_to_its_table(
+    root: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     line = [f"experiment={name}", *FEWER[name], *SMALL]
-    done = real(project(tmp_path), "sweep", *line)
-    assert done.code == 0, done.out
+    out = io.StringIO()
+    code = sweep.main(line, root=root, show=Show(Console(file=out, highlight=False)))
+    assert code == 0, out.getvalue()
+    done = Result(code, out.getvalue(), root)
     asked = {to_spec(one.config).name for one in compose(line)}
     assert {job["name"] for job in done.summary["jobs"]} == asked
     assert {job["status"] for job in done.summary["jobs"]} == {"done"}

@@ -12,6 +12,8 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
+from tracking.tables import size
+
 Found = Mapping[str, Any]
 _Cell = Callable[[Found], str]
 
@@ -22,7 +24,7 @@ def columns(found: Found) -> list[tuple[str, _Cell]]:
     needs = [(f"k={k}", _needs(k)) for k in lengths]
     return [
         ("draft", _name),
-        ("keeps", lambda draft: _bytes(draft["memory_bytes"])),
+        ("keeps", lambda draft: size(draft["memory_bytes"])),
         ("alpha", lambda draft: f"{draft['alpha']:.3f}"),
         ("best k", lambda draft: str(draft["best_k"]) if draft["pays"] else "none"),
         ("expected", _expected),
@@ -115,9 +117,3 @@ def _needs(k: int) -> _Cell:
 def _c_limit(draft: Found) -> str:
     limit = max(draft["at"], key=lambda one: one["k"])["c_limit"]
     return "<0" if limit < 0 else f"{limit:.2f}"
-
-
-def _bytes(count: int) -> str:
-    if count < 1e6:
-        return f"{count / 1e3:.0f} kB"
-    return f"{count / 1e6:.1f} MB"

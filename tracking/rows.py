@@ -49,6 +49,7 @@ class Row:
     verdict: Verdict | None = None
     auto: bool = False  # the draft's own sureness decides how much a round drafts
     draft_length: float | None = None  # tokens drafted a round, on average where k had room
+    keeps_bytes: float | None = None  # by the draft at its most: weights, cache, other state
     misleads: bool = False  # a draft that is accepted less is faster
     seeds_acceptance: tuple[float, ...] = ()  # of the single seeds
     seeds_tokens_per_pass: tuple[float, ...] = ()
@@ -154,6 +155,7 @@ def _row(group: list[JobRecord], split: dict[str, str]) -> Row:
         k=k,
         auto=auto,
         draft_length=length,
+        keeps_bytes=max(map(_keeps, good), default=None),
         split=split,
         jobs=len(group),
         failed=len(group) - len(good),
@@ -187,6 +189,11 @@ def _range(records: list[JobRecord], ratios: list[float]) -> tuple[float | None,
         lows, highs = (_values(records, f"time/speedup_{end}") for end in ("low", "high"))
         return min(lows, default=None), max(highs, default=None)
     return min(ratios, default=None), max(ratios, default=None)
+
+
+def _keeps(record: JobRecord) -> float:
+    kept = ("draft_weight", "draft_cache", "extra_state")
+    return sum(record.metrics.get(f"memory/{part}_bytes", 0.0) for part in kept)
 
 
 def _values(records: list[JobRecord], name: str) -> list[float]:

@@ -14,7 +14,7 @@ from tracking.rows import Row
 _Cell = Callable[[Row], str]
 _DATA = (
     "acceptance tokens_per_pass passes tokens draft_length c v o predicted_simple predicted "
-    "measured low high verdict pairs null_low null_high misleads"
+    "measured low high verdict pairs null_low null_high keeps_bytes misleads"
 ).split()
 _STYLE = {"faster": "green", "slower": "red", "ambiguous": "yellow"}
 
@@ -41,6 +41,13 @@ def _predicted(row: Row, value: float | None) -> str:
     return f"{value:.2f} {value / row.measured - 1:+4.0%}"
 
 
+def size(count: float | None) -> str:
+    """Bytes in words: "11 kB", "2.9 MB"."""
+    if count is None:
+        return "–"
+    return f"{count / 1e3:.0f} kB" if count < 1e6 else f"{count / 1e6:.1f} MB"
+
+
 # Titles so short that 80 columns are enough.
 _COLUMNS: tuple[tuple[str, _Cell], ...] = (
     ("draft", lambda row: row.draft),
@@ -61,7 +68,9 @@ _MORE: tuple[tuple[str, _Cell], ...] = (
     ("passes", lambda row: _number(row.passes, ".1f")),
     ("v", lambda row: _number(row.v, ".2f")),
     ("o", lambda row: _number(row.o, ".2f")),
+    ("keeps", lambda row: size(row.keeps_bytes)),
 )
+_NAMES_OF_MORE = ((), ("v", "o"), ("v", "o", "keeps"), ("passes", "v", "o", "keeps"))
 # Where there is not even room for the predictions' errors.
 _LESS: dict[str, _Cell] = {
     "simple": lambda row: _number(row.predicted_simple, ".2f"),
@@ -82,10 +91,10 @@ def columns(rows: Sequence[Row]) -> list[tuple[str, _Cell]]:
 def _fitting(rows: Sequence[Row], width: int) -> list[tuple[str, _Cell]]:
     """The columns, without what a terminal of `width` has no room for."""
     every = columns(rows)
-    fewer = [column for column in every if column not in _MORE]
-    for chosen in (every, fewer):
-        if _width(rows, chosen) <= width:
-            return chosen
+    for left_out in _NAMES_OF_MORE:
+        fewer = [(name, cell) for name, cell in every if name not in left_out]
+        if _width(rows, fewer) <= width:
+            return fewer
     plain = [("simple", _LESS["simple"]) if name == "simple" else (name, c) for name, c in fewer]
     if _width(rows, plain) <= width:
         return plain
