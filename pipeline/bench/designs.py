@@ -9,11 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pipeline import pairs
-from pipeline.clocks import Decode, Timed
-from pipeline.pairs import CLOCK, Clock, PairPlan, no_garbage_collection
+from pipeline.pairs import CLOCK, Clock, PairPlan, Stepper, no_garbage_collection
+
+
+class Sides(Protocol):
+    """What is timed: a job's two sides, `tokens` long."""
+
+    @property
+    def tokens(self) -> int: ...
+    def baseline(self) -> Stepper: ...
+    def speculative(self) -> Stepper: ...
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,7 @@ class Reported:
         }
 
 
-def blocks(timed: Timed, count: int, seed: int, clock: Clock = CLOCK) -> Reported:
+def blocks(timed: Sides, count: int, seed: int, clock: Clock = CLOCK) -> Reported:
     """A A A B B B: median of one over median of the other; there are no pairs."""
     for side in (timed.baseline(), timed.speculative()):
         side.advance(max(timed.tokens // 4, 1))
@@ -41,7 +49,7 @@ def blocks(timed: Timed, count: int, seed: int, clock: Clock = CLOCK) -> Reporte
     return Reported(median(baseline) / median(speculative), baseline, speculative)
 
 
-def _half(opened: Callable[[], Decode], tokens: int, clock: Clock) -> float:
+def _half(opened: Callable[[], Stepper], tokens: int, clock: Clock) -> float:
     side = opened()
     with no_garbage_collection():
         begun = clock.wall()
@@ -49,23 +57,23 @@ def _half(opened: Callable[[], Decode], tokens: int, clock: Clock) -> float:
         return (clock.wall() - begun) / 1e9
 
 
-def whole(timed: Timed, count: int, seed: int) -> Reported:
+def whole(timed: Sides, count: int, seed: int) -> Reported:
     """A B, B A, A B, ...: median of the pairs' ratios."""
     return _paired(timed, count, seed, "whole")
 
 
-def fine(timed: Timed, count: int, seed: int) -> Reported:
+def fine(timed: Sides, count: int, seed: int) -> Reported:
     """The same pairs, each cut into pieces of about 20 ms that are taken in turn."""
     return _paired(timed, count, seed, "pairs")
 
 
-def _paired(timed: Timed, count: int, seed: int, mode: Literal["whole", "pairs"]) -> Reported:
+def _paired(timed: Sides, count: int, seed: int, mode: Literal["whole", "pairs"]) -> Reported:
     plan = PairPlan(tokens=timed.tokens, pairs=count, mode=mode, seed=seed)
     found = pairs.statistics(pairs.measure(timed.baseline, timed.speculative, plan).pairs)
     return Reported(found.median, found.baseline_s, found.speculative_s)
 
 
-def null(timed: Timed, count: int, seed: int) -> Reported:
+def null(timed: Sides, count: int, seed: int) -> Reported:
     """The baseline against itself, finely: its median, and the halves behind it."""
     plan = PairPlan(tokens=timed.tokens, pairs=count, seed=seed)
     found = pairs.statistics(pairs.measure(timed.baseline, timed.baseline, plan).pairs)
@@ -78,7 +86,7 @@ def excludes_1(one: Reported) -> bool:
     return min(found) > 1 or max(found) < 1
 
 
-DESIGNS: Mapping[str, Callable[[Timed, int, int], Reported]] = {
+DESIGNS: Mapping[str, Callable[[Sides, int, int], Reported]] = {
     "blocks": blocks,
     "whole halves": whole,
     "fine pieces": fine,

@@ -7,6 +7,8 @@ For each draft and design the whole measurement is repeated, first as the machin
 a bursty load on every core; designs take turns. Then, under the load, the baseline is measured
 against itself many times: the range of six ratios should miss 1 in 3.1% of them.
 
+A half is the job's text written several times in a row, about a fifth of a second of plain decoding
+(`--half-s`), as long as measurements commonly are; a null's halves are one text, as in a sweep.
 Spread is the standard deviation of the reported ratios over their median. The exit code is 0
 whether the goals are reached or not, 2 for arguments that cannot be.
 """
@@ -29,6 +31,7 @@ from pipeline.bench import sides
 from pipeline.bench.__main__ import about
 from pipeline.bench.bursts import bursty_load
 from pipeline.bench.designs import DESIGNS, Reported, excludes_1, null
+from pipeline.bench.longer import Longer
 from pipeline.bench.spread import Cell, Nulls, judged
 from pipeline.clocks import Timed
 from pipeline.lock import alone, machine_lock_path
@@ -39,14 +42,14 @@ BAD_INPUT = 2
 OUT = Path("outputs/bench-load.json")
 SLOWER = 1.8  # about how much longer a decode takes under the load
 LOADS = ("quiet", "loaded")
-Sides = dict[str, Timed]
+Sides = dict[str, Longer]
 
 
 def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> int:
     show = show or Show()
     given = _parser().parse_args(arguments)
     if given.quick:
-        given.repeats, given.nulls, given.tokens = 2, 2, 24
+        given.repeats, given.nulls, given.tokens, given.half_s = 2, 2, 24, 0.001
     if wrong := [name for name in ("repeats", "pairs") if getattr(given, name) < 1]:
         print(f"bench: --{wrong[0]}: give 1 or more", file=sys.stderr)
         return BAD_INPUT
@@ -56,39 +59,51 @@ def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> in
     except ValueError as error:
         print(f"bench: {error}", file=sys.stderr)
         return BAD_INPUT
-    timed = {f"{spec.draft} k={spec.k}": job.timed_sides(spec)[1] for spec in found}
+    texts = {f"{spec.draft} k={spec.k}": job.timed_sides(spec)[1] for spec in found}
     with alone(given.lock, show.say):
-        about_s = estimate_s(timed, given.repeats, given.pairs, given.nulls)
+        timed = {name: Longer.of(one, given.half_s) for name, one in texts.items()}
+        first = next(iter(texts.values()))
+        about_s = estimate_s(timed, given.repeats, given.pairs)
+        about_s += nulls_s(first, given.pairs, given.nulls)
         show.say(f"this takes about {clock_face(about_s)}; most of it under a load made on purpose")
         before = psutil.getloadavg()[0]
-        cells, nulls = _measure(timed, given, show)
+        cells, nulls = _measure(timed, first, given, show)
     sentences = judged(cells, nulls)
     show.draw(_table(cells))
     for sentence in sentences:
         show.say(sentence)
     given.out.parent.mkdir(parents=True, exist_ok=True)
+    halves = {"pairs": given.pairs, "half_s": given.half_s}
     data = {"spread": "standard deviation / median", "cells": [one.to_dict() for one in cells]}
     told = {"nulls": nulls.to_dict() if nulls else None, "sentences": sentences}
-    write_json(given.out, {**about(before), "pairs": given.pairs, **data, **told})
+    write_json(
+        given.out, {**about(before), **halves, **data, **told}
+    )
     show.say(f"written to {given.out}")
     return 0
 
 
-def estimate_s(timed: Sides, repeats: int, pairs: int, nulls: int) -> float:
-    """Seconds of all of it, after one decode of each side."""
-    total, plain_s = 0.0, 0.0
+def estimate_s(timed: Sides, repeats: int, pairs: int) -> float:
+    """Seconds of all repeats, after one decode of each side."""
+    total = 0.0
     for one in timed.values():
         begun = time.monotonic()
         one.baseline().advance(one.tokens)
-        plain_s = time.monotonic() - begun
         one.speculative().advance(one.tokens)
         pair_s = time.monotonic() - begun
         total += pair_s * (pairs + 0.5) * repeats * len(DESIGNS) * (1 + SLOWER)
-    return total + 2 * plain_s * (pairs + 0.5) * nulls * SLOWER
+    return total
+
+
+def nulls_s(timed: Timed, pairs: int, nulls: int) -> float:
+    """Seconds of the nulls, after one plain decode."""
+    begun = time.monotonic()
+    timed.baseline().advance(timed.tokens)
+    return 2 * (time.monotonic() - begun) * (pairs + 0.5) * nulls * SLOWER
 
 
 def _measure(
-    timed: Sides, given: argparse.Namespace, show: Show
+    timed: Sides, first: Timed, given: argparse.Namespace, show: Show
 ) -> tuple[list[Cell], Nulls | None]:
     """Everything quiet first, then everything under load."""
     cells: list[Cell] = []
@@ -103,14 +118,13 @@ def _measure(
                     found = _repeat(one, given, phase, name)
                     cells += [Cell(name, state, way, got) for way, got in found.items()]
         if given.nulls:
-            one = next(iter(timed.values()))
             with show.phase("nulls", given.nulls) as phase:
-                nulls = Nulls(tuple(_nulls(one, given, phase)))
+                nulls = Nulls(tuple(_nulls(first, given, phase)))
     return cells, nulls
 
 
 def _repeat(
-    timed: Timed, given: argparse.Namespace, phase: Phase, name: str
+    timed: Longer, given: argparse.Namespace, phase: Phase, name: str
 ) -> dict[str, tuple[Reported, ...]]:
     found: dict[str, list[Reported]] = {way: [] for way in DESIGNS}
     ways = list(DESIGNS)
@@ -154,6 +168,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--pairs", type=int, default=6, help="halves of each side in a repeat")
     parser.add_argument("--nulls", type=int, default=100, help="baseline against itself, loaded")
     parser.add_argument("--tokens", type=int, default=200, help="length of the text")
+    parser.add_argument("--half-s", type=float, default=0.2, help="about so long is a plain half")
     parser.add_argument("--seed", type=int, default=0, help="of the load")
     parser.add_argument("--quick", action="store_true", help="few and short: to see that it runs")
     parser.add_argument("--out", type=Path, default=OUT, help=f"the JSON file, {OUT} by default")
