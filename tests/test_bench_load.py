@@ -17,6 +17,7 @@ from rich.console import Console
 from pipeline.bench import load, sides
 from pipeline.bench.bursts import LONGEST_S, SHORTEST_S, bursts, bursty_load
 from pipeline.bench.designs import DESIGNS, Reported, excludes_1
+from pipeline.bench.longer import Longer
 from pipeline.bench.spread import Cell, Nulls, judged
 from pipeline.job import timed_sides
 from pipeline.progress import Show
@@ -27,7 +28,8 @@ WAIT_S = 20
 
 def run(tmp_path: Path, *arguments: str) -> tuple[int, Path]:
     out = tmp_path / "load.json"
-    line = ["--out", str(out), "--lock", str(tmp_path / "lock"), *arguments]
+    own = ["--out", str(out), "--lock", str(tmp_path / "lock"), "--half-s", "0.001"]
+    line = [*own, *arguments]
     return load.main(line, Show(Console(file=sys.stderr, width=160))), out
 
 
@@ -126,9 +128,29 @@ def test_what_is_written_has_every_half_and_agrees_with_it(
 def test_every_design_decodes_the_same_texts() -> None:
     timed = timed_sides(sides.specs("draft=bigram", "tokens=10")[0])[1]
     for way, design in DESIGNS.items():
-        found = design(timed, 2, 1)
+        found = design(Longer(timed, 2), 2, 1)
         assert len(found.baseline_s) == len(found.speculative_s) == 2, way
         assert min(found.baseline_s + found.speculative_s) > 0
+
+
+def test_a_longer_half_is_the_same_text_again_and_again() -> None:
+    timed = timed_sides(sides.specs("draft=bigram", "tokens=10")[0])[1]
+    alone = timed.speculative()
+    rounds, _ = alone.advance(10)
+    for stops in ([30], [4, 10, 11, 25, 30], range(1, 31)):
+        side = Longer(timed, 3).speculative()
+        done = [side.advance(stop) for stop in stops]
+        assert sum(tokens for _, tokens in done) == 30
+        assert sum(some for some, _ in done) == 3 * rounds
+        assert side.advance(30) == (0, 0)
+
+
+def test_a_half_is_at_least_one_text_and_as_many_as_fill_the_time() -> None:
+    timed = timed_sides(sides.specs("draft=bigram", "tokens=10")[0])[1]
+    assert Longer.of(timed, 1e-9).tokens == 10
+    assert Longer.of(timed, 0.5).tokens > 20
+    with pytest.raises(ValueError, match="give 1 or more"):
+        Longer(timed, 0)
 
 
 @pytest.mark.parametrize(

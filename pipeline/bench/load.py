@@ -76,9 +76,7 @@ def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> in
     halves = {"pairs": given.pairs, "half_s": given.half_s}
     data = {"spread": "standard deviation / median", "cells": [one.to_dict() for one in cells]}
     told = {"nulls": nulls.to_dict() if nulls else None, "sentences": sentences}
-    write_json(
-        given.out, {**about(before), **halves, **data, **told}
-    )
+    write_json(given.out, {**about(before), **halves, **data, **told})
     show.say(f"written to {given.out}")
     return 0
 
