@@ -38,7 +38,7 @@ class JobSpec:
     verify: str = "token"
     proposal: str = "chain"
     tokens: int = 200
-    prompt: str = "O "
+    prompt: str = "Who "
     eos: str | None = None
     temperature: float = 1.0
     top_k: int | None = None
