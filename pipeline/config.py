@@ -167,6 +167,11 @@ def warnings_for(spec: JobSpec) -> list[str]:
             f"timing.{odd}={count} is odd: the orders AB and BA are not balanced, "
             f"{count + 1} would be"
         )
+    if spec.k_auto is not None and spec.temperature == 0:
+        found.append(
+            "k=auto with greedy sampling: every draft is sure of itself then, so that each round "
+            f"drafts k_auto.most={spec.k}"
+        )
     if spec.compile and spec.timing != "skip":
         found.append(
             "target.compile=true: torch compiles for some 20 s for each new length of pass, the "

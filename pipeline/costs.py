@@ -17,6 +17,7 @@ import numpy as np
 
 from pipeline.clocks import Timed
 from pipeline.context import Ints
+from pipeline.decode import Method
 from pipeline.pairs import no_garbage_collection
 from pipeline.records import Round
 from pipeline.rounds import Drafting, Part, PlainStep, Renamed, RoundLoop
@@ -101,7 +102,7 @@ def measure(
     if not rounds:
         raise ValueError("costs are those of a decode that emitted something: there is no round")
     plan = plan or CostPlan()
-    counts = _Counts(rounds)
+    counts = _Counts(rounds, _stops_early(timed))
     parts = _parts(timed, emitted, counts)
     places = _places(timed, len(emitted), counts.most, plan)
     with no_garbage_collection():
@@ -136,8 +137,10 @@ def _target(turn: Turn) -> int:
 class _Counts:
     """How the rounds of a decode went, to put parts (in target passes) together as they did."""
 
-    def __init__(self, rounds: Sequence[Round]) -> None:
+    def __init__(self, rounds: Sequence[Round], stops_early: bool = False) -> None:
         drafted = [round_.drafted for round_ in rounds]
+        self._stops_early = stops_early
+        self._drafting = sum(count > 0 for count in drafted) / len(rounds)
         self.drafted, self.most = fmean(drafted), max(drafted)
         fewer = [count for count in drafted if 0 < count < self.most]
         self._full = drafted.count(self.most) / len(rounds)
@@ -165,6 +168,8 @@ class _Counts:
     def draft_token(self, parts: Ratios) -> float:
         if not self.drafted:
             return 0.0
+        if self._stops_early and not parts["draft_first"]:  # at once: the whole chain, then cut
+            return _total(parts, "draft_read") * self._drafting / self.drafted
         again = self._twos * (parts["draft_two"] - parts["draft_first"])
         reads = _total(parts, "draft_read") + _total(parts, "draft_rows")
         return reads / self.most + again / self.drafted
@@ -196,7 +201,8 @@ def _parts(timed: Timed, emitted: Ints, counts: _Counts) -> list[Part]:
         if isinstance(timed.method, TreeMethod):
             shape = tree(timed.method.widths[:count])
             return Levels(draft, target, text, shape, sampling)
-        return Drafting(draft, target, longer, count, sampling)
+        whole = _longest(timed, 0) if _stops_early(timed) else None
+        return Drafting(draft, target, longer, count, sampling, whole)
 
     if counts.between:
         names = {"verify": "between", "verify_rows": "between_rows"}
@@ -204,11 +210,20 @@ def _parts(timed: Timed, emitted: Ints, counts: _Counts) -> list[Part]:
     return [*parts, drafting(counts.most)]
 
 
+def _longest(timed: Timed, most: int) -> int:
+    """What a round may draft that the text has room for, and `most` at least."""
+    return max(most, min(timed.method.k, timed.tokens - 1), 1)
+
+
+def _stops_early(timed: Timed) -> bool:
+    return isinstance(timed.method, Method) and timed.method.threshold > 0
+
+
 def _places(timed: Timed, emitted: int, most: int, plan: CostPlan) -> list[int]:
     """Context lengths, the longest first, so that a context only ever has to be cropped."""
     count = min(plan.lengths, emitted)
     middles = [emitted * (2 * i + 1) // (2 * count) for i in range(count)]
-    last = max(0, timed.tokens - 1 - most)
+    last = max(0, timed.tokens - 1 - (_longest(timed, most) if _stops_early(timed) else most))
     return [len(timed.prompt) - 1 + min(middle, last) for middle in reversed(middles)]
 
 

@@ -6,7 +6,7 @@ together, go through `summary.headline_misleads`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -87,8 +87,8 @@ def _pair(
     )
 
 
-def _apart(a: Iterable[JobRecord], b: Iterable[JobRecord]) -> bool:
-    """Whether the ranges of the pairs' ratios are disjoint."""
-    ratios = ([v for r in one for _, v in r.series.get("time/pair_ratio", [])] for one in (a, b))
-    in_a, in_b = ratios
-    return bool(in_a and in_b) and (max(in_a) < min(in_b) or max(in_b) < min(in_a))
+def _apart(a: Sequence[JobRecord], b: Sequence[JobRecord]) -> bool:
+    """Whether the intervals of the speedups are disjoint, those of all seeds taken together."""
+    low_a, low_b = (min(r.metrics["time/speedup_low"] for r in one) for one in (a, b))
+    high_a, high_b = (max(r.metrics["time/speedup_high"] for r in one) for one in (a, b))
+    return high_a < low_b or high_b < low_a

@@ -117,6 +117,7 @@ def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord
     metrics = {
         **counted.metrics,
         **_time(found, same),
+        **_order(found),
         **_cost(cost, counted.metrics, found.median),
         **null,
     }
@@ -191,6 +192,7 @@ def _plan(job: JobSpec) -> pairs.PairPlan:
     ends = {name: getattr(job, name) for name in timing.ADAPTIVE}
     return pairs.PairPlan(
         tokens=job.tokens,
+        round_tokens=job.k + 1,
         pairs=job.pairs,
         piece_tokens=job.piece_tokens,
         mode=mode,
@@ -241,6 +243,11 @@ def _time(found: pairs.Statistics, same: bool) -> dict[str, float]:
         "load/cpu_share_baseline": found.cpu_share_baseline,
         "load/cpu_share_speculative": found.cpu_share_speculative,
     }
+
+
+def _order(found: pairs.Statistics) -> dict[str, float]:
+    """Left out where all pairs have one order."""
+    return {} if found.order_effect is None else {"time/order_effect": found.order_effect}
 
 
 def _usual(job: JobSpec, rounds: Sequence[Round]) -> float:

@@ -19,7 +19,12 @@ POLL_S = 0.2
 
 
 def machine_lock_path() -> Path:
-    """A file that is the same for every user and every checkout of this machine."""
+    """A file that is the same for every user and every checkout of this machine.
+
+    SPECSWEEP_TIMING_LOCK names another, as for tests, which need not be alone.
+    """
+    if named := os.environ.get("SPECSWEEP_TIMING_LOCK"):
+        return Path(named)
     if sys.platform == "win32":
         return Path(os.environ.get("PROGRAMDATA", tempfile.gettempdir())) / "specsweep-timing.lock"
     return Path("/tmp/specsweep-timing.lock")

@@ -67,11 +67,18 @@ class Drafting:
     """
 
     def __init__(
-        self, draft: Context, target: Context, text: Ints, count: int, sampling: Sampling
+        self,
+        draft: Context,
+        target: Context,
+        text: Ints,
+        count: int,
+        sampling: Sampling,
+        chained: int | None = None,
     ) -> None:
+        """`chained` is how many tokens a draft that drafts at once makes, if not `count`."""
         self._draft, self._target, self._text, self._count = draft, target, text, count
         self._sampling = sampling
-        self._u = np.full((1, count), 0.5)
+        self._u = np.full((1, chained or count), 0.5)
         draft.follow(target)
 
     def time(self, place: int, clock: Nanoseconds) -> dict[str, int]:

@@ -78,11 +78,12 @@ def _settings(composed: Sequence[Composed]) -> list[list[tuple[JobSpec, JobSpec]
 
 def measure(chains: Sequence[JobSpec], trees: Sequence[JobSpec]) -> dict[str, PerSeed]:
     """Tokens a pass under each rule, one figure a seed. ValueError for a job that cannot be."""
-    from pipeline.workbench import tokens_per_pass  # brings torch
+    from pipeline.workbench import most_drafted, tokens_per_pass  # which bring torch
 
     nodes = tree(trees[0].tree or ()).nodes
     jobs = {rule: [replace(job, verify=rule) for job in chains] for rule in ("token", "block")}
-    jobs[LONG] = [replace(job, verify="token", k=nodes) for job in chains]
+    if nodes <= most_drafted(chains[0]):
+        jobs[LONG] = [replace(job, verify="token", k=nodes) for job in chains]
     jobs |= {rule: [replace(job, verify=rule) for job in trees] for rule in TREE_RULES}
     return {rule: np.array([tokens_per_pass(job) for job in some]) for rule, some in jobs.items()}
 
@@ -91,7 +92,10 @@ def told(found: Mapping[str, PerSeed]) -> list[str]:
     """A line a rule: its mean, and what it gains over those it is compared with."""
     lines = []
     for rule, others in {**RULES, **TREE_RULES}.items():
-        gains = [f"{_gain(found[rule], found[other])} over {other}" for other in others]
+        if rule not in found:  # a draft of few tokens has no long chain
+            continue
+        known = [other for other in others if other in found]
+        gains = [f"{_gain(found[rule], found[other])} over {other}" for other in known]
         lines.append(f"{rule:<10}{found[rule].mean():6.2f} tokens a pass  {', '.join(gains)}")
     return [line.rstrip() for line in lines]
 

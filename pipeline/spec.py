@@ -127,6 +127,8 @@ class JobSpec:
                 f"k_auto.threshold={self.k_auto}, k_auto.most={self.k}: give a probability above 0 "
                 "and a length of 1 or more"
             )
+        if self.k_auto is not None and self.k > max(self.tokens, MOST):
+            raise ValueError(f"k_auto.most={self.k}: give no more than tokens={self.tokens}")
         if not 0 <= self.seed < 2**63:
             raise ValueError(f"seed={self.seed}: give a whole number, 0 or more, below 2^63")
         if self.compile and self.proposal == "tree":

@@ -16,6 +16,7 @@ import numbers
 import sys
 from collections.abc import Callable, Sequence
 
+LONGEST = 1_000_000  # of a round; beyond it sums would take long and say nothing new
 K_MAX = 32  # lengths that `best_k` looks at
 
 
@@ -126,6 +127,8 @@ def _check_k(k: int) -> None:
     whole: object = k  # what a caller without types may give
     if isinstance(whole, bool) or not isinstance(whole, numbers.Integral) or k < 0:
         raise ValueError(f"k={k}: give a whole number, 0 or more")
+    if k > LONGEST:
+        raise ValueError(f"k={k}: give at most {LONGEST:,}")
 
 
 def _check_time(name: str, value: float) -> None:

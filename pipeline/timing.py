@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 ALWAYS = ("pairs", "threads")
+LEAST = 6  # the range of so many ratios is a 96.9% interval for their median
 ADAPTIVE = ("most_pairs", "half_width", "limit_s")
 MEANT: dict[str, tuple[str, ...]] = {
     "pairs": (*ALWAYS, "piece_tokens"),
@@ -35,6 +36,10 @@ def check(mode: str, given: dict[str, Any]) -> None:
 
 def _check_adaptive(given: dict[str, Any]) -> None:
     most_pairs, half_width, limit_s = (given[name] for name in ADAPTIVE)
+    if given["pairs"] < LEAST:
+        raise ValueError(
+            f"timing.pairs={given['pairs']}: timing=adaptive goes on from {LEAST} pairs or more"
+        )
     if most_pairs is not None and most_pairs < given["pairs"]:
         raise ValueError(
             f"timing.most_pairs={most_pairs}: give no fewer than timing.pairs={given['pairs']}, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -114,6 +115,12 @@ class Workbench:
     def _open(self, prompt: Ints, tokens: int, lanes: int | None) -> tuple[Texts, Context]:
         texts = Texts(prompt, tokens, lanes or 1, self.eos)
         return texts, open_texts(self.target, prompt[:-1], len(prompt) + tokens, lanes)
+
+
+def most_drafted(job: JobSpec) -> float:
+    """How many tokens the job's draft can propose in a round."""
+    most = Workbench.of(job, torch.float64).draft.most
+    return math.inf if most is None else most
 
 
 def tokens_per_pass(job: JobSpec) -> float:

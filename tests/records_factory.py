@@ -141,6 +141,8 @@ def _clocks(
     metrics = {
         "time/speedup_median": median,
         "time/speedup_min": min(ratios),
+        "time/speedup_low": min(ratios),
+        "time/speedup_high": max(ratios),
         "time/speedup_max": max(ratios),
         "time/pairs": float(pairs),
         "time/flagged_pairs": 0.0,

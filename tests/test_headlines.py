@@ -25,7 +25,9 @@ def timed(draft: str, accepted: int, ms: float, k: int = 4, **params: Any) -> Jo
     }
     ratio = (accepted + 1) / ms
     series = {"time/pair_ratio": [(0, 0.99 * ratio), (1, 1.01 * ratio)]}
-    return replace(record, timed_rounds=rounds, series=series, params={**record.params, **params})
+    ends = {"time/speedup_low": 0.99 * ratio, "time/speedup_high": 1.01 * ratio}
+    metrics, params = {**record.metrics, **ends}, {**record.params, **params}
+    return replace(record, timed_rounds=rounds, series=series, params=params, metrics=metrics)
 
 
 def test_a_draft_accepted_more_and_slower_misleads() -> None:

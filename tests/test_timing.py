@@ -57,12 +57,12 @@ def test_an_odd_limit_is_warned_of_where_it_is_looked_at() -> None:
 def test_an_adaptive_job_says_what_stopped_it_and_its_null_has_the_usual_pairs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    one = spec(timing="adaptive", pairs=2, most_pairs=4, half_width=1e-9)
+    one = spec(timing="adaptive", pairs=6, most_pairs=8, half_width=1e-9)
     done = job.clock(one, job.count(one), {})
-    assert done.metrics["time/pairs"] == 4 == len(done.series["time/pair_ratio"])
-    assert "4 pairs are the most" in done.tags["timing.stopped"]
-    narrow = spec(timing="adaptive", pairs=2, half_width=0.99)
-    assert "after 2 pairs" in job.clock(narrow, job.count(narrow), {}).tags["timing.stopped"]
+    assert done.metrics["time/pairs"] == 8 == len(done.series["time/pair_ratio"])
+    assert "8 pairs are the most" in done.tags["timing.stopped"]
+    narrow = spec(timing="adaptive", pairs=6, half_width=0.99)
+    assert "after 6 pairs" in job.clock(narrow, job.count(narrow), {}).tags["timing.stopped"]
     planned: list[PairPlan] = []
 
     def measure(baseline: Any, speculative: Any, plan: PairPlan) -> Measured:
@@ -71,7 +71,7 @@ def test_an_adaptive_job_says_what_stopped_it_and_its_null_has_the_usual_pairs(
 
     monkeypatch.setattr(job, "pairs", SimpleNamespace(**{**vars(pairs), "measure": measure}))
     assert set(job.null(one)) <= set(METRICS)
-    assert planned[0].mode == "pairs" and planned[0].pairs == 2
+    assert planned[0].mode == "pairs" and planned[0].pairs == 6
 
 
 def test_adaptive_pairs_are_estimated_between_the_least_and_the_most() -> None:

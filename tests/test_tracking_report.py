@@ -379,8 +379,16 @@ def test_the_table_shows_as_much_as_the_terminal_has_room_for(width: int) -> Non
 def test_a_narrow_terminal_loses_the_errors_before_the_figures() -> None:
     found = rows(make_sweep(seeds=(0,)))
     found = [dataclasses.replace(row, split={"draft.per_channel": "false"}) for row in found]
-    table = tables.as_rich(found, width=80)
+    table = tables.as_rich(found, width=86)
     titles = [str(column.header) for column in table.columns]
     assert titles[:5] == ["draft", "k", "draft.per_channel", "accept", "t/pass"]
     cells = list(table.columns[titles.index("simple")].cells)
     assert not any("%" in str(cell) for cell in cells)
+
+
+def test_where_several_parameters_differ_a_terminal_of_80_columns_still_shows_the_verdict() -> None:
+    split = {"verify": "traversal", "tree": "[3,2,1]"}
+    found = [dataclasses.replace(row, split=split) for row in rows(make_sweep(seeds=(0,)))]
+    out = io.StringIO()
+    Console(file=out, width=80).print(tables.as_rich(found, width=80))
+    assert "…" not in out.getvalue() and "verdict" in out.getvalue()

@@ -53,9 +53,10 @@ def _pairs(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 def _is_of(row: Row, pair: Mapping[str, Any]) -> bool:
     setting = dict(pair["setting"])
-    if pair["accepted_more"].partition(" ")[0] != row.draft or setting.pop("k") != row.length:
+    draft, *options = str(pair["accepted_more"]).split(" draft.")  # a value may have blanks
+    options = [f"draft.{option}" for option in options]
+    if draft != row.draft or setting.pop("k") != row.length:
         return False
-    options = pair["accepted_more"].split(" ")[1:]
     own = {f"{name}={value}" for name, value in row.split.items()}
     if any(option.partition("=")[0] in row.split and option not in own for option in options):
         return False

@@ -92,6 +92,7 @@ _METRICS = (
     _clock("time/speedup_max", "1", "largest ratio of a pair"),
     _clock("time/speedup_low", "1", "lower end of the interval for the median"),
     _clock("time/speedup_high", "1", "upper end of the interval for the median"),
+    _clock("time/order_effect", "1", "ratio of pairs in order AB / in order BA: 1 without effect"),
     _clock("time/pairs", "pairs", "pairs measured"),
     _clock("time/flagged_pairs", "pairs", "pairs whose halves got unequal shares of the CPU"),
     _clock("time/baseline_tokens_per_s", "tokens/s", "plain decoding"),

@@ -13,7 +13,7 @@ from tracking.verdict import Verdict, verdict
 _AUTO = "auto"
 _MAY_SPLIT = (
     "k_auto k_most target verify proposal tree temperature top_k top_p tokens prompt eos dtype "
-    "threads timing compile"
+    "threads timing pairs piece_tokens most_pairs half_width limit_s compile"
 ).split()
 """Parameters that, where they differ within a sweep, make rows of their own."""
 
@@ -181,13 +181,13 @@ def _row(group: list[JobRecord], split: dict[str, str]) -> Row:
 
 
 def _range(records: list[JobRecord], ratios: list[float]) -> tuple[float | None, float | None]:
-    """Smallest and largest ratio; where each job took as many pairs as it needed, its interval.
+    """The jobs' intervals taken together: smallest and largest ratio, or narrower from 7 pairs on.
 
-    The range of the ratios grows with their number, and so would punish the jobs that had to go on.
+    The range of the ratios grows with their number, and would punish the jobs that took more.
     """
-    if all(_param(record, "timing") == "adaptive" for record in records):
-        lows, highs = (_values(records, f"time/speedup_{end}") for end in ("low", "high"))
-        return min(lows, default=None), max(highs, default=None)
+    lows, highs = (_values(records, f"time/speedup_{end}") for end in ("low", "high"))
+    if ratios and len(lows) == len(highs) == len(records):
+        return min(lows), max(highs)
     return min(ratios, default=None), max(ratios, default=None)
 
 

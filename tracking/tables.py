@@ -98,7 +98,10 @@ def _fitting(rows: Sequence[Row], width: int) -> list[tuple[str, _Cell]]:
     plain = [("simple", _LESS["simple"]) if name == "simple" else (name, c) for name, c in fewer]
     if _width(rows, plain) <= width:
         return plain
-    return [(name, _LESS.get(name, cell)) for name, cell in fewer]
+    bare = [(name, _LESS.get(name, cell)) for name, cell in fewer]
+    if _width(rows, bare) <= width:
+        return bare
+    return [(name, cell) for name, cell in fewer if name not in _LESS]
 
 
 def _width(rows: Sequence[Row], shown: Sequence[tuple[str, _Cell]]) -> int:

@@ -30,13 +30,20 @@ def bursts(seed: int) -> Iterator[tuple[float, float]]:
         yield source.uniform(SHORTEST_S, LONGEST_S), source.uniform(SHORTEST_S, LONGEST_S)
 
 
+def _cores() -> int:
+    """Those that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return psutil.cpu_count() or 1
+
+
 @contextmanager
 def bursty_load(seed: int = 0, cores: Sequence[int] | None = None) -> Iterator[list[int]]:
     """Every core bursty inside; gives the processes' ids. None of them is left, also after errors.
 
     RuntimeError where one could not be started or has ended by itself meanwhile.
     """
-    cores = range(psutil.cpu_count() or 1) if cores is None else cores
+    cores = range(_cores()) if cores is None else cores
     started: list[subprocess.Popen[bytes]] = []
     try:
         for core in cores:

@@ -15,7 +15,9 @@ from pipeline.records import JobRecord
 from tracking.compare.sweeps import Sweep
 from tracking.payload import as_text
 
-CLOCKS_ONLY = frozenset(("timing", "pairs", "piece_tokens", "threads", "compile"))
+CLOCKS_ONLY = frozenset(
+    "timing pairs piece_tokens most_pairs half_width limit_s threads compile".split()
+)
 """Parameters of the timed side, which the counts know nothing of."""
 DIGESTS = {"weights": "weights.digest", "code": "code.digest"}
 
