@@ -13,9 +13,9 @@ DRAWS ?= 1000000
 
 # of the server; some shells keep a HOST of their own, which is not meant
 HOST =
-PORT =
-ALLOWED_HOSTS =
-BACKEND =
+PORT ?=
+ALLOWED_HOSTS ?=
+BACKEND ?=
 
 ifeq ($(OS),Windows_NT)
 PY := .venv/Scripts/python.exe

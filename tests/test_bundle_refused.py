@@ -120,12 +120,16 @@ def _no_parent(members: Members) -> None:
         (_rows("runs.jsonl", name=None), "no text"),
         (_rows("runs.jsonl", params=["k"]), "a parameter of run"),
         (_rows("runs.jsonl", params={"k\n": "1"}), "impossible name"),
+        (_rows("runs.jsonl", params={"a//b": "1"}), "impossible name"),
+        (_rows("runs.jsonl", params={"../x": "1"}), "impossible name"),
+        (_rows("runs.jsonl", params={"k": "half a character \ud800"}), "no text"),
         (_rows("runs.jsonl", tags={"note": "x" * 9000}), "at most 8000"),
         (_rows("runs.jsonl", tags={}), "another run's tags"),
         (_rows("runs.jsonl", sweep="../s1"), "no name of a sweep"),
         (_rows("runs.jsonl", sweep="s2"), "is called s2/"),
         (_rows("metrics.jsonl", value=float("nan")), "no number"),
         (_rows("metrics.jsonl", value="1.0"), "no number"),
+        (_rows("metrics.jsonl", value=10**400), "no number"),
         (_rows("metrics.jsonl", step=0.5), "impossible step"),
         (_rows("metrics.jsonl", run="s1/other"), "belongs to no run"),
         (_double_run, "is there twice"),
@@ -233,6 +237,7 @@ def test_a_newer_record_in_a_bundle_is_refused_and_names_the_version_that_can(
         "line\nbreak",
         "nul\0byte",
         "x" * 600,
+        "a/" + "x" * 201,
     ],
 )
 def test_a_name_that_leads_elsewhere_is_refused(
@@ -267,6 +272,18 @@ def test_a_member_that_would_swell_is_refused(good: Path, refused: Any) -> None:
     bomb = rewritten(good, lambda m: m.update({"artifacts/s1/sweep/x": b"\0" * 2**24}))
     assert bomb.stat().st_size < 10**6
     assert "would swell to 16,777,216 bytes" in refused(bomb)
+
+
+def test_many_small_members_that_would_swell_together_are_refused(good: Path, refused: Any) -> None:
+    parts = {f"artifacts/s1/sweep/{i}": b"\0" * 2**20 for i in range(30)}
+    bomb = rewritten(good, lambda members: members.update(parts))
+    assert "would swell from" in refused(bomb)
+
+
+@pytest.mark.parametrize("clash", ["artifacts/s1/sweep/summary.md/x", "artifacts/s1/sweep"])
+def test_a_file_that_is_a_folder_too_is_refused(good: Path, refused: Any, clash: str) -> None:
+    hostile = rewritten(good, lambda members: members.update({clash: b"x"}))
+    assert "in a folder that is a file too" in refused(hostile)
 
 
 def test_a_member_that_hides_its_size_is_refused(good: Path, tmp_path: Path, refused: Any) -> None:

@@ -17,9 +17,10 @@ import pytest
 from tests.bundling import bundle_of, held, laptop, tell
 from tests.servers import free_port, team
 from tests.sweeping import PROJECT, Result, program, records, wait_until
+from tests.tracking_store import sweep_in
 from tracking.recorder import Recorder
 from tracking.serve import ServerFailed
-from tracking.team import backend_of, team_server
+from tracking.team import _prepared, backend_of, team_server
 from tracking.trouble import StoreUnavailable
 
 GRID = ("draft=bigram", "k=1", "timing=skip", "n_jobs=1")
@@ -148,7 +149,7 @@ def test_the_command_says_how_the_others_connect_and_ends_when_told(tmp_path: Pa
         assert running.wait(60) == 0
     _, alive = psutil.wait_procs(family, timeout=10)
     assert not alive, "the server was not ended"
-    assert (tmp_path / "server.db").is_file() and not (tmp_path / ".server.db.new").exists()
+    assert (tmp_path / "server.db").is_file() and not (tmp_path / ".server.db.unfinished").exists()
 
 
 def _status(address: str, host: str) -> int:
@@ -162,9 +163,19 @@ def _status(address: str, host: str) -> int:
 
 def test_a_database_whose_creation_was_broken_off_is_begun_anew(tmp_path: Path) -> None:
     (tmp_path / "server.db").write_bytes(b"half a database")
-    (tmp_path / ".server.db.new").touch()
+    (tmp_path / ".server.db.unfinished").touch()
     with team_server(backend_of(None, tmp_path), tmp_path, port=free_port()) as page:
         Recorder(uri=page.base, root=tmp_path).open()
+
+
+def test_a_database_that_holds_runs_is_never_begun_anew(tmp_path: Path) -> None:
+    sweep_in(tmp_path)
+    (tmp_path / "mlflow.db").rename(tmp_path / "server.db")
+    for mark in (".server.db.new", ".server.db.unfinished"):
+        (tmp_path / mark).touch()
+    kept = (tmp_path / "server.db").read_bytes()
+    with _prepared(backend_of(None, tmp_path)):
+        assert (tmp_path / "server.db").read_bytes() == kept
 
 
 @pytest.mark.parametrize(

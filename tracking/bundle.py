@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
+import posixpath
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -161,9 +162,17 @@ def _named(value: Any, what: str) -> str:
 
 
 def _text(value: Any, what: str, longest: int) -> str:
-    if not isinstance(value, str) or len(value) > longest or "\0" in value:
+    if not isinstance(value, str) or len(value) > longest or not _is_unicode(value):
         raise ValueError(f"{what} is no text of at most {longest} characters")
     return value
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a file or a database takes it: no halves of characters, no NUL."""
+    try:
+        return b"\0" not in text.encode()
+    except UnicodeEncodeError:
+        return False
 
 
 def _texts(value: Any, what: str, longest: int) -> dict[str, str]:
@@ -173,7 +182,12 @@ def _texts(value: Any, what: str, longest: int) -> dict[str, str]:
 
 
 def _key(name: Any, what: str) -> str:
-    if not isinstance(name, str) or not _KEY.fullmatch(name):
+    if (
+        not isinstance(name, str)
+        or not _KEY.fullmatch(name)
+        or posixpath.normpath(name) != name  # as MLflow wants it
+        or name[0] in "./"
+    ):
         raise ValueError(f"{what} has the impossible name {str(name)[:80]!r}")
     return name
 
@@ -186,7 +200,7 @@ def _time(value: Any, what: str) -> int:
 
 def _point(row: Mapping[str, Any], run: str) -> Point:
     value, step = row["value"], row["step"]
-    if type(value) not in (int, float) or not math.isfinite(value):
+    if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
         raise ValueError(f"a metric of run {run} is {str(value)[:80]}, which is no number")
     if type(step) is not int or abs(step) >= _LAST_MS:
         raise ValueError(f"a metric of run {run} has the impossible step {str(step)[:80]}")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import signal
 import socket
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,7 @@ def _prepared(backend: Location) -> Iterator[None]:
         _connect(backend)
     else:
         mark = _mark(backend.file)
-        if mark.exists():
+        if mark.exists() and not _holds_runs(backend.file):
             for part in ("", "-wal", "-shm", "-journal"):
                 backend.file.with_name(backend.file.name + part).unlink(missing_ok=True)
         if not backend.file.exists():
@@ -129,7 +130,18 @@ def _done(backend: Location) -> None:
 
 
 def _mark(file: Path) -> Path:
-    return file.with_name(f".{file.name}.new")
+    return file.with_name(f".{file.name}.unfinished")
+
+
+def _holds_runs(file: Path) -> bool:
+    """Whether anything was ever logged to a SQLite file, which is then never begun anew."""
+    if not file.is_file():
+        return False
+    try:
+        with closing(sqlite3.connect(file)) as database:
+            return bool(database.execute("SELECT EXISTS (SELECT 1 FROM runs)").fetchone()[0])
+    except sqlite3.DatabaseError:  # no such table yet, or no database at all
+        return False
 
 
 def _connect(backend: Location) -> None:

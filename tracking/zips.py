@@ -20,6 +20,10 @@ _LONGEST_NAME = 500
 _DEVICE = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # not files, on Windows
 
 
+_LONGEST_PART_BYTES = 200  # of a path: what every system takes
+_SOME_BYTES = 20 * 2**20  # that a zip may swell to by any factor
+
+
 class BadZip(ValueError):
     """A zip that is damaged, or not to be trusted. The rest of a sentence that begins with it."""
 
@@ -40,8 +44,18 @@ def members(archive: zipfile.ZipFile, packed_bytes: int) -> dict[str, zipfile.Zi
         _check_kind(info, name)
         if not info.is_dir():
             found[name] = info
+    _check_folders(found)
     _check_sizes(found, packed_bytes)
     return found
+
+
+def _check_folders(found: dict[str, zipfile.ZipInfo]) -> None:
+    """A file cannot be a folder too."""
+    folded = {name.casefold() for name in found}
+    for name in found:
+        parts = name.casefold().split("/")
+        if any("/".join(parts[:end]) in folded for end in range(1, len(parts))):
+            raise BadZip(f"holds {name!r} in a folder that is a file too")
 
 
 def safe_name(name: str) -> str:
@@ -53,6 +67,8 @@ def safe_name(name: str) -> str:
     if path.startswith("/") or ":" in path:
         raise BadZip(f"holds {shown}, which would be written outside its folder")
     for part in path.split("/"):
+        if len(part.encode()) > _LONGEST_PART_BYTES:
+            raise BadZip(f"holds a file with the impossible name {shown}")
         if part in ("", ".", ".."):
             raise BadZip(f"holds {shown}, which would be written outside its folder")
         if _DEVICE.fullmatch(part) or part[-1] in ". " or set(part) & set('<>"|?*'):
@@ -77,6 +93,8 @@ def _check_sizes(found: dict[str, zipfile.ZipInfo], packed_bytes: int) -> None:
         if info.file_size > _SMALL_BYTES and info.file_size > MOST_RATIO * info.compress_size:
             raise BadZip(f"holds {name!r}, which would swell to {info.file_size:,} bytes")
     total = sum(info.file_size for info in found.values())
+    if total > _SOME_BYTES and total > MOST_RATIO / 2 * packed_bytes:
+        raise BadZip(f"would swell from {packed_bytes:,} to {total:,} bytes")
     if total > MOST_BYTES:
         raise BadZip(f"would swell to {total:,} bytes, and at most {MOST_BYTES:,} are read")
     if sum(info.compress_size for info in found.values()) > packed_bytes:
