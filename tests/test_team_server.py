@@ -20,7 +20,7 @@ from tests.sweeping import PROJECT, Result, program, records, wait_until
 from tests.tracking_store import sweep_in
 from tracking.recorder import Recorder
 from tracking.serve import ServerFailed
-from tracking.team import _prepared, backend_of, team_server
+from tracking.team import _holds_runs, _prepared, backend_of, team_server
 from tracking.trouble import StoreUnavailable
 
 GRID = ("draft=bigram", "k=1", "timing=skip", "n_jobs=1")
@@ -170,12 +170,11 @@ def test_a_database_whose_creation_was_broken_off_is_begun_anew(tmp_path: Path) 
 
 def test_a_database_that_holds_runs_is_never_begun_anew(tmp_path: Path) -> None:
     sweep_in(tmp_path)
-    (tmp_path / "mlflow.db").rename(tmp_path / "server.db")
-    for mark in (".server.db.new", ".server.db.unfinished"):
+    backend = backend_of("sqlite:///mlflow.db", tmp_path)
+    for mark in (".mlflow.db.new", ".mlflow.db.unfinished"):
         (tmp_path / mark).touch()
-    kept = (tmp_path / "server.db").read_bytes()
-    with _prepared(backend_of(None, tmp_path)):
-        assert (tmp_path / "server.db").read_bytes() == kept
+    with _prepared(backend):
+        assert _holds_runs(tmp_path / "mlflow.db")
 
 
 @pytest.mark.parametrize(
