@@ -33,7 +33,9 @@ def timed(record: JobRecord, ratios: Iterable[float], **costs: float) -> JobReco
     """The record with these ratios of its pairs, and `c=0.4` or the like as its costs."""
     ratios = list(ratios)
     metrics = record.metrics | {f"cost/{term}": value for term, value in costs.items()}
-    metrics |= {"time/speedup_min": min(ratios), "time/speedup_max": max(ratios)}
+    for low, high in (("min", "max"), ("low", "high")):
+        ends = {f"time/speedup_{low}": min(ratios), f"time/speedup_{high}": max(ratios)}
+        metrics = metrics | ends
     series = record.series | {"time/pair_ratio": list(enumerate(ratios))}
     return replace(record, metrics=metrics, series=series)
 
