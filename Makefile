@@ -108,7 +108,7 @@ bench: setup  ## the engine in figures, against its goals and against transforme
 	@$(PY) -m pip install --quiet --disable-pip-version-check -c .venv/constraints.txt $(PIP_ARGS) -e ".[dev,hf]"
 	@touch $@
 
-bench-load: setup  ## does a busy machine report the same ratio? a quarter of an hour, under a load made for it
+bench-load: setup  ## does a busy machine report the same ratio? half an hour, under a load made for it
 	@$(PY) -m pipeline.bench.load $(ARGS)
 
 clean:  ## remove .venv and caches; results stay
