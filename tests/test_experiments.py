@@ -22,6 +22,7 @@ FEWER = {
     "quick": (),
     "reference": ("k=1,8", "seed=0"),
     "rules": ("seed=0",),
+    "tree_rules": ("draft=bigram,heads",),
     "trees": ("draft=bigram",),
 }
 SMALL = ("tokens=12", "draws=50", "timing.pairs=2", "timing.piece_tokens=6", "n_jobs=2")
