@@ -19,7 +19,7 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
 from pipeline import config, exactness, leak
-from pipeline.compose import compose, is_asked
+from pipeline.asked import settings
 from pipeline.progress import Show
 from pipeline.spec import JobSpec
 from pipeline.verdicts import REJECT_BELOW
@@ -38,14 +38,8 @@ BAD_INPUT = 2
 def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> int:
     """0, 1 where a distribution is rejected, 2 for settings that cannot be."""
     show = show or Show()
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if is_asked(given):
-        print(f"{__doc__}\nAll settings: python -m pipeline.sweep --help")
-        return 0
-    keys = {argument.partition("=")[0] for argument in given}
-    usual = [f"{key}={value}" for key, value in DEFAULTS.items() if key not in keys]
     try:
-        composed = compose([*usual, *given])
+        composed = settings(arguments, DEFAULTS, __doc__)
         cores = joblib.cpu_count(only_physical_cores=True)
         workers = config.workers(composed[0].config["n_jobs"], cores)
         found = [check(config.to_spec(one.config), workers, show) for one in composed]

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline import config
-from pipeline.compose import Composed, compose, is_asked
+from pipeline.asked import settings
+from pipeline.compose import Composed
 from pipeline.progress import Show
 from pipeline.spec import JobSpec
 from pipeline.verify.tree import tree
@@ -45,14 +46,8 @@ PerSeed = NDArray[np.float64]
 def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> int:
     """0, or 2 for settings that cannot be."""
     show = show or Show()
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if is_asked(given):
-        print(f"{__doc__}\nAll settings: python -m pipeline.sweep --help")
-        return 0
-    keys = {argument.partition("=")[0] for argument in given}
-    usual = [f"{key}={value}" for key, value in DEFAULTS.items() if key not in keys]
     try:
-        for jobs in _settings(compose([*usual, *given])):
+        for jobs in _settings(settings(arguments, DEFAULTS, __doc__)):
             chain, branching = jobs[0]
             show.say(f"{_title(branching)}: {len(jobs)} seeds, {chain.tokens} characters each")
             for line in told(measure([one for one, _ in jobs], [one for _, one in jobs])):

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from pipeline import config
-from pipeline.compose import compose, is_asked
+from pipeline.asked import settings
 from pipeline.progress import Show
 from pipeline.spec import JobSpec
 
@@ -34,30 +34,31 @@ def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> in
     from pipeline.ties import two_texts  # brings torch
 
     show = show or Show()
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if is_asked(given):
-        print(f"{__doc__}\nAll settings: python -m pipeline.sweep --help")
-        return 0
-    keys = {argument.partition("=")[0] for argument in given}
-    usual = [f"{key}={value}" for key, value in DEFAULTS.items() if key not in keys]
-    shown: set[str] = set()
-    wrong = 0
     try:
-        jobs = [config.to_spec(one.config) for one in compose([*usual, *given])]
-        for job in jobs:
-            found = two_texts(job)
-            if found.plain not in shown:
-                shown.add(found.plain)
-                show.say(_line("plain decoding", found.plain_passes, found.plain))
-            same = found.plain == found.speculative
-            wrong += not same and must_agree(job)
-            tail = "" if same else "  (another text)"
-            show.say(_line(_title(job), found.passes, found.speculative, tail))
+        jobs = [config.to_spec(one.config) for one in settings(arguments, DEFAULTS, __doc__)]
     except ValueError as error:
         print(f"specsweep: {error}", file=sys.stderr)
         return BAD_INPUT
-    show.say(_sentence(jobs, wrong))
-    return int(wrong > 0)
+    shown: set[str] = set()
+    written: list[JobSpec] = []
+    wrong = 0
+    for job in jobs:
+        try:
+            found = two_texts(job)
+        except ValueError as error:  # the other drafts are still worth seeing
+            print(f"specsweep: {_title(job)}: {error}", file=sys.stderr)
+            continue
+        written.append(job)
+        if found.plain not in shown:
+            shown.add(found.plain)
+            show.say(_line("plain decoding", found.plain_passes, found.plain))
+        same = found.plain == found.speculative
+        wrong += not same and must_agree(job)
+        tail = "" if same else "  (another text)"
+        show.say(_line(_title(job), found.passes, found.speculative, tail))
+    if written:
+        show.say(_sentence(written, wrong))
+    return int(wrong > 0) if len(written) == len(jobs) else BAD_INPUT
 
 
 def must_agree(job: JobSpec) -> bool:
@@ -77,6 +78,8 @@ def _sentence(jobs: Sequence[JobSpec], wrong: int) -> str:
     due = sum(must_agree(job) for job in jobs)
     if wrong:
         return f"{wrong} of {due} texts are NOT plain decoding's"
+    if due == 1:
+        return "1 text, character by character plain decoding's; only the number of passes differs"
     if not due:
         return "these rules keep the distribution, not the text: try verify=match"
     return (

@@ -1,6 +1,6 @@
 """Exactness over a whole sweep: many tests, corrected for their number, and a second look.
 
-Pure functions of records. With 72 tests one lies below 0.02 by chance alone; so p-values are
+Pure functions of records. Of 128 tests one lies below 0.01 by chance alone; so p-values are
 Holm-adjusted, a job whose adjusted p is below 0.05 is tested again by itself with ten times the
 draws on a fresh stream, and only if that is below 0.001 is it rejected. A sweep without fault
 comes to the second look 1 time in 20 at most, and is rejected there 1 time in 1000.

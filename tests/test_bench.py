@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from pipeline.bench import __main__ as bench
-from pipeline.bench import compiled, counting, memory, outside, peer, sides, turns
+from pipeline.bench import compiled, counting, load, memory, outside, peer, sides, turns
 from pipeline.bench.figures import Figure, Goal, Part, summary
 from pipeline.job import timed_sides
 from pipeline.pool import Answers, Err, Ok, Task
@@ -238,6 +238,22 @@ def test_a_part_that_is_not_known_is_one_sentence(capsys: pytest.CaptureFixture[
     assert bench.main(["--only", "outsde"]) == 2
     told = capsys.readouterr().err.strip().splitlines()
     assert len(told) == 1 and "outsde" in told[0] and "outside, memory" in told[0]
+
+
+@pytest.mark.parametrize("place", [".", "file/below.json"])
+@pytest.mark.parametrize("main", [bench.main, load.main])
+def test_a_place_that_cannot_be_written_is_told_before_anything_is_measured(
+    main: Callable[[list[str]], int],
+    place: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert main(["--quick", "--out", place]) == 2
+    told = capsys.readouterr().err.strip().splitlines()
+    assert len(told) == 1 and f"--out {place}: " in told[0]
 
 
 def test_help_is_told_without_a_measurement() -> None:

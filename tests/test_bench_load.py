@@ -185,7 +185,10 @@ def test_a_null_excludes_1_where_all_its_pairs_lie_on_one_side() -> None:
     assert Nulls((holds,) * 90 + (above,) * 10).sentence().endswith("missed")
 
 
-@pytest.mark.parametrize("argument", [["--repeats", "0"], ["--pairs", "0"], ["--drafts", "int9"]])
+@pytest.mark.parametrize(
+    "argument",
+    [["--repeats", "0"], ["--pairs", "0"], ["--drafts", "int9"], ["--tokens", "400"]],
+)
 def test_what_cannot_be_is_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], argument: list[str]
 ) -> None:

@@ -228,6 +228,17 @@ def test_commands_with_a_sweeps_settings_have_help_of_their_own(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main = importlib.import_module(f"pipeline.{command}").main
-    assert main(["--help"]) == 0
+    with pytest.raises(SystemExit) as left:
+        main(["--help"])
+    assert left.value.code == 0
     told = capsys.readouterr().out
     assert f"python -m pipeline.{command}" in told and "pipeline.sweep --help" in told
+
+
+@pytest.mark.parametrize("command", ["same_text", "check_distribution", "rule_gains"])
+def test_a_dry_run_is_refused_where_there_is_none(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert importlib.import_module(f"pipeline.{command}").main(["dry_run=true"]) == 2
+    said = capsys.readouterr()
+    assert not said.out and said.err.startswith("specsweep: dry_run=true: ")

@@ -56,6 +56,14 @@ def test_a_text_that_should_be_the_same_and_is_not_is_an_exit_code(
     assert code == 1 and "1 of 1 texts are NOT" in out
 
 
+def test_a_draft_that_cannot_is_named_and_costs_the_others_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out = shown("draft=ngram,bigram", "proposal=tree", "tokens=8")
+    assert code == 2 and "bigram k=3" in out and "1 text, character" in out
+    assert capsys.readouterr().err.startswith("specsweep: ngram k=3 match: ")
+
+
 def test_bad_settings_are_refused_in_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert shown("draft=nosuch")[0] == 2
     assert "nosuch" in capsys.readouterr().err

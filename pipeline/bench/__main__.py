@@ -23,6 +23,7 @@ import torch
 
 from pipeline.bench import counting, memory, outside, peer
 from pipeline.bench.figures import SCHEMA, Part, summary, table
+from pipeline.bench.out import ready
 from pipeline.lock import alone, machine_lock_path
 from pipeline.progress import Show
 from pipeline.weights.store import write_json
@@ -69,6 +70,11 @@ def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> in
     if strange := [name for name in chosen if name not in known]:
         print(f"bench: --only {strange[0]}: the parts are {', '.join(known)}", file=sys.stderr)
         return BAD_INPUT
+    try:
+        ready(given.out)
+    except ValueError as error:
+        print(f"bench: {error}", file=sys.stderr)
+        return BAD_INPUT
     before, threads = psutil.getloadavg()[0], torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -84,7 +90,6 @@ def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> in
         show.say(note)
     show.say(f"{summary(figures)}; load {before:.1f} before and {psutil.getloadavg()[0]:.1f} after")
     data = {"figures": [figure.to_dict() for figure in figures], "notes": notes}
-    given.out.parent.mkdir(parents=True, exist_ok=True)
     write_json(given.out, {**about(before), **data, "failed": failed})
     show.say(f"written to {given.out}")
     return int(bool(failed))

@@ -32,6 +32,7 @@ from pipeline.bench.__main__ import about
 from pipeline.bench.bursts import bursty_load
 from pipeline.bench.designs import DESIGNS, Reported, excludes_1, null
 from pipeline.bench.longer import Longer
+from pipeline.bench.out import ready
 from pipeline.bench.spread import Cell, Nulls, judged
 from pipeline.clocks import Timed
 from pipeline.lock import alone, machine_lock_path
@@ -55,11 +56,12 @@ def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> in
         return BAD_INPUT
     torch.set_num_threads(1)
     try:
+        ready(given.out)
         found = sides.specs(f"draft={given.drafts}", f"tokens={given.tokens}")
+        texts = {f"{spec.draft} k={spec.k}": job.timed_sides(spec)[1] for spec in found}
     except ValueError as error:
         print(f"bench: {error}", file=sys.stderr)
         return BAD_INPUT
-    texts = {f"{spec.draft} k={spec.k}": job.timed_sides(spec)[1] for spec in found}
     with alone(given.lock, show.say):
         timed = {name: Longer.of(one, given.half_s) for name, one in texts.items()}
         first = next(iter(texts.values()))
@@ -72,7 +74,6 @@ def main(arguments: Sequence[str] | None = None, show: Show | None = None) -> in
     show.draw(_table(cells))
     for sentence in sentences:
         show.say(sentence)
-    given.out.parent.mkdir(parents=True, exist_ok=True)
     halves = {"pairs": given.pairs, "half_s": given.half_s}
     data = {"spread": "standard deviation / median", "cells": [one.to_dict() for one in cells]}
     told = {"nulls": nulls.to_dict() if nulls else None, "sentences": sentences}
