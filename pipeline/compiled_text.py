@@ -8,8 +8,9 @@ import numpy as np
 import torch
 
 from pipeline.compiled import flat, model_pass, room_for
-from pipeline.context import Ints, Logits, OneText
+from pipeline.context import Ints, Logits
 from pipeline.model import CharTransformer
+from pipeline.one_text import OneText
 
 DRAFT_READS = (1, 2)
 """Of two tokens, where the round before was accepted in full."""

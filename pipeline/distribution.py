@@ -13,7 +13,8 @@ import numpy as np
 import torch
 
 from pipeline import exactness, leak
-from pipeline.context import Ints, open_texts
+from pipeline.context import Ints
+from pipeline.reading import open_texts
 from pipeline.sampling import Floats, Uniforms
 from pipeline.spec import JobSpec
 from pipeline.tree_decode import drafted_tokens

@@ -21,21 +21,22 @@ from pipeline import (
     distribution,
     engine,
     estimate,
+    memory,
     pairs,
     programs,
     spec,
     ties,
+    timed,
     timing,
 )
 from pipeline.clocks import Decode, Timed
-from pipeline.context import open_texts
 from pipeline.drafts import parts_of
-from pipeline.records import JobRecord, Round, Trace
+from pipeline.reading import open_texts
+from pipeline.records import JobRecord, Round
 from pipeline.sampling import Uniforms
 from pipeline.spec import JobSpec
-from pipeline.verify.tree import tree
 from pipeline.weights import digest as weights_digest
-from pipeline.workbench import Run, Workbench
+from pipeline.workbench import Workbench
 
 NEAR_TIE = 1e-9
 """Bound on the rounding error of a probability row in float64. Measured on the shipped target over
@@ -77,7 +78,7 @@ def count(job: JobSpec) -> JobRecord:
             **counts.metrics(trace),
             "count/draft_length": _usual(job, trace.rounds),
             **law,
-            **_memory(bench, run, trace),
+            **memory.metrics(bench, run, trace),
         },
         series=counts.by_position(trace),
         tags={
@@ -99,26 +100,25 @@ def count(job: JobSpec) -> JobRecord:
 def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord:
     """The timed side, added to what was counted. `null` is the baseline against itself."""
     started_s = time.time()
-    bench, timed = timed_sides(job)
+    bench, sides = timed_sides(job)
     opened: list[Decode] = []  # the first only warmed up, then one a pair
 
     def speculative() -> Decode:
-        opened.append(timed.speculative())
+        opened.append(sides.speculative())
         return opened[-1]
 
-    measured = pairs.measure(timed.baseline, speculative, _plan(job))
+    measured = pairs.measure(sides.baseline, speculative, _plan(job))
     found = pairs.statistics(measured.pairs)
     side = opened[-1]
     emitted = bench.vocabulary.decode(side.emitted())
     rounds = _rounds(counted)
     text = np.array(bench.vocabulary.encode(counted.text))
-    cost = costs.measure(timed, text, rounds)
+    cost = costs.measure(sides, text, rounds)
     same = emitted == counted.text and side.accepted == [r.accepted for r in rounds]
     metrics = {
         **counted.metrics,
-        **_time(found, same),
-        **_order(found),
-        **_cost(cost, counted.metrics, found.median),
+        **timed.metrics(found, same),
+        **timed.costs(cost, counted.metrics, found.median),
         **null,
     }
     parted = ties.departure(bench, text, side.emitted()) if job.temperature == 0 else None
@@ -127,11 +127,11 @@ def clock(job: JobSpec, counted: JobRecord, null: dict[str, float]) -> JobRecord
         counted,
         status="done",
         metrics=metrics,
-        series={**counted.series, **_series(found)},
+        series={**counted.series, **timed.series(found)},
         tags={**counted.tags, "verdict": verdict, "timing.stopped": measured.stopped},
         pieces=pairs.tidy(measured.pairs),
-        timed_rounds=_timed_rounds(opened[1:]),
-        notes=(*counted.notes, *_timing_notes(found, same), *([parted] if parted else [])),
+        timed_rounds=timed.rounds(opened[1:]),
+        notes=(*counted.notes, *timed.notes(found, same), *([parted] if parted else [])),
         started_s=min(counted.started_s, started_s),
         finished_s=time.time(),
     )
@@ -141,8 +141,8 @@ def null(job: JobSpec) -> dict[str, float]:
     """The baseline against itself through the very same code: what noise alone shows here."""
     # of as many pairs however noisy: its range would grow with their number
     job = replace(job, timing="pairs") if job.timing == "adaptive" else job
-    _, timed = timed_sides(job)
-    measured = pairs.measure(timed.baseline, timed.baseline, _plan(job))
+    _, sides = timed_sides(job)
+    measured = pairs.measure(sides.baseline, sides.baseline, _plan(job))
     found = pairs.statistics(measured.pairs)
     return {
         "null/ratio_median": found.median,
@@ -157,8 +157,8 @@ def estimate_s(jobs: Sequence[JobSpec]) -> tuple[float, float]:
 
 
 def _halves(job: JobSpec) -> None:
-    _, timed = timed_sides(job)
-    for side in (timed.baseline(), timed.speculative()):
+    _, sides = timed_sides(job)
+    for side in (sides.baseline(), sides.speculative()):
         side.advance(job.tokens)
 
 
@@ -175,7 +175,7 @@ def timed_sides(job: JobSpec) -> tuple[Workbench, Timed]:
     if job.compile:
         bench.compile()
     room = len(bench.prompt) + job.tokens
-    timed = Timed(
+    sides = Timed(
         open_target=lambda ids: open_texts(bench.target, ids, room, None),
         open_draft=lambda ids: bench.draft.open(ids, room, None, torch.float32),
         prompt=bench.prompt,
@@ -184,7 +184,7 @@ def timed_sides(job: JobSpec) -> tuple[Workbench, Timed]:
         uniforms=Uniforms(job.seed),
         eos=bench.eos,
     )
-    return bench, timed
+    return bench, sides
 
 
 def _plan(job: JobSpec) -> pairs.PairPlan:
@@ -205,89 +205,10 @@ def _weights(job: JobSpec) -> str:
     return weights_digest(job.weights, ("target", *parts_of(job.draft_options)))
 
 
-def _memory(bench: Workbench, run: Run, trace: Trace) -> dict[str, float]:
-    """Of one text in float32, as it is timed; probability rows are float64 in either arithmetic."""
-    assert run.draft is not None  # a speculative run has one
-    rows_bytes = _rows(bench.spec, trace) * bench.target.cfg.vocab * 8
-    return {
-        "memory/target_weight_bytes": bench.target.weight_bytes(),
-        "memory/draft_weight_bytes": bench.draft.weight_bytes(),
-        "memory/target_cache_bytes": run.target.cache_bytes(),
-        "memory/draft_cache_bytes": run.draft.cache_bytes(),
-        "memory/extra_state_bytes": run.draft.extra_bytes() + rows_bytes,
-    }
-
-
-def _rows(job: JobSpec, trace: Trace) -> int:
-    """Rows of a round beside the one that plain decoding has: q, and p after each drafted token."""
-    k = max(r.drafted for r in trace.rounds)
-    if job.tree is None:
-        return 2 * k
-    shape = tree(job.tree[:k])
-    return shape.inner + shape.nodes
-
-
-def _time(found: pairs.Statistics, same: bool) -> dict[str, float]:
-    return {
-        "time/speedup_median": found.median,
-        "time/speedup_min": found.minimum,
-        "time/speedup_max": found.maximum,
-        "time/speedup_low": found.low,
-        "time/speedup_high": found.high,
-        "time/pairs": len(found.ratios),
-        "time/flagged_pairs": len(found.flagged),
-        "time/baseline_tokens_per_s": found.baseline_tokens_per_s,
-        "time/speculative_tokens_per_s": found.speculative_tokens_per_s,
-        "time/timed_matches_counts": float(same),
-        "time/timed_s": found.timed_s,
-        "load/cpu_share_baseline": found.cpu_share_baseline,
-        "load/cpu_share_speculative": found.cpu_share_speculative,
-    }
-
-
-def _order(found: pairs.Statistics) -> dict[str, float]:
-    """Left out where all pairs have one order."""
-    return {} if found.order_effect is None else {"time/order_effect": found.order_effect}
-
-
 def _usual(job: JobSpec, rounds: Sequence[Round]) -> float:
     """Tokens drafted a round, on average, where the text's end leaves room for k: mostly k."""
     free = [r.drafted for r in rounds if r.start + job.k < job.tokens]
     return fmean(free) if free else job.k
-
-
-def _cost(cost: costs.Costs, counted: dict[str, float], median: float) -> dict[str, float]:
-    tokens_per_pass, k = counted["count/tokens_per_pass"], counted["count/draft_length"]
-    predicted = cost.predicted(tokens_per_pass)
-    out = {
-        "cost/target_pass_us": cost.target_pass_us,
-        "cost/verify_pass_us": cost.verify_pass_us,
-        "cost/v": cost.v,
-        "cost/o": cost.o,
-        "cost/predicted": predicted,
-        "cost/predicted_simple": cost.predicted_simple(tokens_per_pass, k),
-        "cost/prediction_error": predicted / median - 1,
-    }
-    if cost.draft_token_us is not None and cost.c is not None:
-        out |= {"cost/draft_token_us": cost.draft_token_us, "cost/c": cost.c}
-    return out
-
-
-def _series(found: pairs.Statistics) -> dict[str, list[tuple[int, float]]]:
-    return {
-        "time/pair_ratio": list(enumerate(found.ratios)),
-        "time/pair_baseline_s": list(enumerate(found.baseline_s)),
-        "time/pair_speculative_s": list(enumerate(found.speculative_s)),
-    }
-
-
-def _timed_rounds(decodes: Sequence[Decode]) -> dict[str, list[Any]]:
-    """The columns of `JobRecord.round_log`; the pairs decode one text, so they have one `k`."""
-    return {
-        "k": decodes[0].drafted,
-        "accepted": decodes[0].accepted,
-        "ms": [[ns / 1e6 for ns in decode.wall_ns] for decode in decodes],
-    }
 
 
 def _rounds(counted: JobRecord) -> list[Round]:
@@ -300,16 +221,3 @@ def _near_tie_note(margin: float) -> str:
         f"near-tie: the closest decision was {margin:.1e} from going the other way, under the "
         f"bound of {NEAR_TIE:.0e} on rounding; another machine may count differently"
     )
-
-
-def _timing_notes(found: pairs.Statistics, same: bool) -> list[str]:
-    notes = []
-    if not same:
-        notes.append(
-            "the timed float32 decode departs from the counted float64 text: a decision so close "
-            "that rounding flips it"
-        )
-    if found.flagged:
-        named = ", ".join(str(index) for index in found.flagged)
-        notes.append(f"pair {named}: the halves got unequal shares of the CPU")
-    return notes

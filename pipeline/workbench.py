@@ -11,10 +11,11 @@ import numpy as np
 import torch
 
 from pipeline.compiled_text import compile_reads, up_to
-from pipeline.context import Context, Ints, open_texts
+from pipeline.context import Context, Ints
 from pipeline.decode import Method, Texts, autoregressive
 from pipeline.drafts import BRANCHING, Draft, Source, build
 from pipeline.model import CharTransformer
+from pipeline.reading import open_texts
 from pipeline.sampling import Uniforms
 from pipeline.spec import JobSpec
 from pipeline.text import Vocabulary

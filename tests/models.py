@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from pipeline.context import Context, open_texts
+from pipeline.context import Context
 from pipeline.decode import Method, Step, Texts, autoregressive, speculative
 from pipeline.drafts.bigram import BigramDraft
 from pipeline.drafts.quantized import QuantizedDraft
 from pipeline.model import CharTransformer, ModelConfig
+from pipeline.reading import open_texts
 from pipeline.sampling import Sampling, Uniforms
 from pipeline.verify import find
 

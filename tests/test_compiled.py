@@ -15,8 +15,8 @@ from torch._dynamo.utils import counters
 
 from pipeline import job, programs
 from pipeline.compiled_text import CompiledText, compile_reads, up_to
-from pipeline.context import open_texts
 from pipeline.model import CharTransformer, ModelConfig
+from pipeline.reading import open_texts
 from pipeline.records import JobRecord
 from pipeline.spec import JobSpec
 from pipeline.text import Vocabulary

@@ -9,9 +9,10 @@ import pytest
 
 from pipeline import costs, pairs
 from pipeline.clocks import Decode, Timed
-from pipeline.context import Context, Drafted, Ints, open_texts
+from pipeline.context import Context, Drafted, Ints
 from pipeline.costs import CostPlan, Costs
 from pipeline.decode import Method
+from pipeline.reading import open_texts
 from pipeline.records import Round
 from pipeline.sampling import Floats, Sampling, Uniforms
 from pipeline.verify import find

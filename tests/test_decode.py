@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from pipeline import counts
-from pipeline.context import open_texts
 from pipeline.decode import Method, Texts, speculative
 from pipeline.drafts.bigram import BigramDraft
+from pipeline.reading import open_texts
 from pipeline.sampling import Sampling, SeedBatch, Uniforms
 from pipeline.verify import RULES, find
 from tests.models import TINY, VOCAB, decode, drafts, tiny

@@ -12,10 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline import counts, distribution
-from pipeline.context import Context, Logits, open_texts
+from pipeline.context import Context, Logits
 from pipeline.decode import Method, Step, Texts, speculative
 from pipeline.drafts import Draft
 from pipeline.model import CharTransformer, ModelConfig
+from pipeline.reading import open_texts
 from pipeline.sampling import Ints, Sampling, Uniforms
 from pipeline.verify import RULES, find
 from tests.family import MODEL, bench, family

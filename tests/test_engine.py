@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.context import ManyTexts, open_texts
 from pipeline.drafts.bigram import BigramDraft
+from pipeline.many_texts import ManyTexts
 from pipeline.prefixes import Prefixes
+from pipeline.reading import open_texts
 from pipeline.sampling import Sampling, draw
 from tests.models import VOCAB, tiny
 

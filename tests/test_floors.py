@@ -17,13 +17,14 @@ FLOORS = {
     0: "records theory verify sampling exactness leak summary timing pairs ratios verdicts alike"
     " headlines advice",
     # models, their state, their weights
-    1: "engine text corpus tree_cache cache lane_cache prefixes context lane_texts model programs"
-    " compiled compiled_text compiled_heads heads quantize drafts weights",
+    1: "engine text corpus tree_cache cache lane_cache prefixes context one_text many_texts"
+    " lane_texts reading model programs compiled compiled_text compiled_heads heads quantize"
+    " drafts weights",
     # decoding, counting, timing, training
     2: "proposal decode counts tree_proposal tree_decode tree_rounds tree_counts clocks rounds"
     " costs checkpoint fitting parts learned train choose_layers",
     # one job
-    3: "spec workbench distribution ties estimate job",
+    3: "spec workbench memory timed distribution ties estimate job",
     # the sweep over jobs
     4: "config compose explain plan store lock idle stop pool progress journal recording phases run"
     " ending sweep resume asked check_distribution same_text rule_gains",

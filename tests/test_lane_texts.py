@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.context import FEW_LANES, LONG, Context, ManyTexts, open_texts
+from pipeline.context import Context
 from pipeline.lane_texts import LaneTexts
+from pipeline.many_texts import ManyTexts
+from pipeline.reading import FEW_LANES, LONG, open_texts
 from tests.models import VOCAB, tiny
 
 MODEL = tiny()

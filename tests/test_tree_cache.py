@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from pipeline.context import ManyTexts, OneText, open_texts
+from pipeline.many_texts import ManyTexts
+from pipeline.one_text import OneText
+from pipeline.reading import open_texts
 from pipeline.sampling import Sampling
 from pipeline.verify import TREE_RULES
 from pipeline.verify.tree import tree

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pipeline import counts
-from pipeline.context import open_texts
 from pipeline.decode import Texts
+from pipeline.reading import open_texts
 from pipeline.sampling import Sampling, SeedBatch
 from pipeline.tree_decode import TreeMethod, speculative_tree
 from pipeline.verify import TREE_RULES, find_tree

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.context import open_texts
 from pipeline.decode import Texts
 from pipeline.exactness import g_test, smaller_of_two
 from pipeline.leak import leak_test
+from pipeline.reading import open_texts
 from pipeline.sampling import Sampling, Uniforms
 from pipeline.tree_decode import TreeMethod, speculative_tree
 from pipeline.verify import TREE_RULES, TreeRule

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.context import Context, open_texts
+from pipeline.context import Context
 from pipeline.decode import Texts
+from pipeline.reading import open_texts
 from pipeline.sampling import Sampling, Uniforms
 from pipeline.tree_decode import TreeMethod, TreeStep, speculative_tree
 from pipeline.verify import find_tree

@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from pipeline.compiled_heads import CompiledHeads
-from pipeline.context import Context, Drafted, Ints, Logits, ManyTexts, OneText, open_texts
+from pipeline.context import Context, Drafted, Ints, Logits
 from pipeline.drafts.base import Draft, TwoTypes
 from pipeline.heads import Heads
 from pipeline.lane_texts import LaneTexts
+from pipeline.many_texts import ManyTexts
 from pipeline.model import CharTransformer
+from pipeline.one_text import OneText
+from pipeline.reading import open_texts
 from pipeline.sampling import Floats, Sampling, draw
 from pipeline.tree_cache import Parents, depths
 

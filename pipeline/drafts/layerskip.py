@@ -18,9 +18,11 @@ from torch import Tensor, nn
 
 from pipeline.cache import KVCache
 from pipeline.compiled_text import DRAFT_READS, compile_reads
-from pipeline.context import Context, OneText, open_texts
+from pipeline.context import Context
 from pipeline.drafts.base import Draft, TwoTypes
 from pipeline.model import CharTransformer, ModelConfig
+from pipeline.one_text import OneText
+from pipeline.reading import open_texts
 
 
 class LayerskipDraft(Draft):

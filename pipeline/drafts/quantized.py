@@ -10,10 +10,11 @@ import torch
 from numpy.typing import NDArray
 
 from pipeline.compiled_text import DRAFT_READS, compile_reads
-from pipeline.context import Context, open_texts
+from pipeline.context import Context
 from pipeline.drafts.base import Draft
 from pipeline.model import CharTransformer
 from pipeline.quantize import rounded_copy
+from pipeline.reading import open_texts
 
 
 class QuantizedDraft(Draft):
