@@ -39,6 +39,7 @@ class Recorder(Protocol):
     """What `conf/tracking/*.yaml` must build. Calls that write may be repeated, and may fail."""
 
     def check(self) -> object: ...
+    def machine(self) -> dict[str, str]: ...  # its tags; machine.id tells machines apart
     def open_sweep(self, sweep_id: str, description: str, tags: Mapping[str, str]) -> None: ...
     def start_job(
         self, digest: str, name: str, params: Mapping[str, Any], tags: Mapping[str, str]

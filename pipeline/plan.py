@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -66,6 +66,7 @@ class Plan:
     tracking: dict[str, Any]
     jobs: tuple[Job, ...]
     idle: IdlePlan = IdlePlan()
+    tags: Mapping[str, str] = field(default_factory=dict)  # of the machine and code it began with
 
     def to_dict(self) -> dict[str, Any]:
         jobs = [
@@ -80,6 +81,7 @@ class Plan:
             "workers": self.workers,
             "tracking": self.tracking,
             "idle": asdict(self.idle),
+            "tags": dict(self.tags),
             "jobs": jobs,
         }
 
@@ -105,6 +107,7 @@ class Plan:
                 tracking=dict(data["tracking"]),
                 jobs=jobs,
                 idle=IdlePlan(**data.get("idle", {})),
+                tags=dict(data.get("tags", {})),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"the plan of this sweep cannot be read: {error}") from error

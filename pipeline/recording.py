@@ -15,7 +15,7 @@ from pipeline.journal import Recorder
 OURS = "tracking.recorder.Recorder"
 _LONGEST_NAME = 100
 _CALLS = (
-    "check open_sweep start_job log_job amend_job close_sweep meter report ui_command"
+    "check machine open_sweep start_job log_job amend_job close_sweep meter report ui_command"
 ).split()
 
 

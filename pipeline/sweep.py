@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import joblib
@@ -59,6 +60,8 @@ def _prepare(
     if composed[0].config["dry_run"]:
         list_jobs(plan, jobs, show)
         return None
+    tags = git_tags(ROOT)
+    plan = replace(plan, tags=tags | recorder.machine())
     try:
         store = Store.create(root / "outputs")
         store.write_plan(plan.to_dict())
@@ -67,7 +70,7 @@ def _prepare(
         raise ValueError(f"{root / 'outputs'} cannot be written: {error}") from error
     show.say(f"sweep {store.sweep_id}: {len(plan.jobs)} jobs, {plan.workers} workers")
     held.enter_context(store.held())
-    return Sweep(plan, store, jobs, recorder, stop, show, git_tags(ROOT))
+    return Sweep(plan, store, jobs, recorder, stop, show, tags)
 
 
 def list_jobs(plan: Plan, jobs: Jobs, show: Show) -> None:

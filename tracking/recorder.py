@@ -95,8 +95,8 @@ class Recorder:
         return Meter()
 
     def report(self, records: Sequence[JobRecord], sweep: Mapping[str, Any]) -> Report:
-        """What a sweep has to show; the machine is added to what is known of it."""
-        return Report(records, {**sweep, "machine": self.machine()})
+        """What a sweep has to show; this machine is added where it does not say its own."""
+        return Report(records, {"machine": self.machine(), **sweep})
 
     def ui_command(self, sweep_id: str) -> str:
         """How to see a sweep: the address of its page on a server, else the command for it."""
