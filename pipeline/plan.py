@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -18,11 +17,11 @@ from typing import Any, Protocol
 from pipeline import config
 from pipeline.compose import Composed
 from pipeline.idle import IdlePlan
+from pipeline.privacy import has_password, hide_password
 from pipeline.records import JobRecord
 from pipeline.spec import JobSpec
 
 SCHEMA = 1
-_PASSWORD = re.compile(r"://[^/@]*:[^/@]*@")
 
 
 class Jobs(Protocol):
@@ -79,7 +78,7 @@ class Plan:
             "command": self.command,
             "created_s": self.created_s,
             "workers": self.workers,
-            "tracking": self.tracking,
+            "tracking": _without_password(self.tracking),
             "idle": asdict(self.idle),
             "tags": dict(self.tags),
             "jobs": jobs,
@@ -156,7 +155,7 @@ def _one_for_all(composed: Sequence[Composed]) -> dict[str, Any]:
 
 def command(arguments: Sequence[str]) -> str:
     """A command line that a shell of this system reads back as it was; passwords are left out."""
-    shown = [text for text in arguments if not _PASSWORD.search(text)]
+    shown = [text for text in arguments if not has_password(text)]
     words = [_python(), "-m", "pipeline.sweep", *shown]
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
@@ -166,6 +165,11 @@ def _python() -> str:
     with suppress(ValueError):
         return Path(sys.executable).relative_to(Path.cwd()).as_posix()
     return "python"
+
+
+def _without_password(tracking: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they may lie in a file."""
+    return {k: hide_password(v) if isinstance(v, str) else v for k, v in tracking.items()}
 
 
 def git_tags(folder: Path) -> dict[str, str]:
@@ -189,7 +193,7 @@ def _ordered(overrides: Sequence[str]) -> tuple[str, ...]:
     kept = [
         text
         for text in overrides
-        if text.partition("=")[0] not in ("n_jobs", "dry_run") and not _PASSWORD.search(text)
+        if text.partition("=")[0] not in ("n_jobs", "dry_run") and not has_password(text)
     ]
     return tuple(sorted(kept, key=lambda text: first.get(text.partition("=")[0], len(first))))
 

@@ -17,6 +17,7 @@ from pipeline.compose import ROOT
 from pipeline.journal import Recorder
 from pipeline.origin import is_elsewhere, its_name, refusal
 from pipeline.plan import Jobs, Plan, git_tags
+from pipeline.privacy import hide_passwords
 from pipeline.progress import Show
 from pipeline.recording import build_recorder
 from pipeline.run import Sweep
@@ -44,7 +45,7 @@ def main(
             held.enter_context(store.held())
             sweep = _prepare(store, jobs or pipeline_jobs(), root, show, stop)
         except ValueError as error:
-            print(f"specsweep: {error}", file=sys.stderr)
+            print(f"specsweep: {hide_passwords(str(error))}", file=sys.stderr)
             return BAD_INPUT
         except Stopped:
             return stop.exit_code

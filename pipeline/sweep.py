@@ -16,6 +16,7 @@ import joblib
 from pipeline import config
 from pipeline.compose import ROOT, compose
 from pipeline.plan import Jobs, Plan, git_tags, make_plan
+from pipeline.privacy import hide_passwords
 from pipeline.progress import Show, clock_face
 from pipeline.recording import build_recorder
 from pipeline.run import Sweep
@@ -38,7 +39,7 @@ def main(
         try:
             sweep = _prepare(line, jobs, root, show, stop, held)
         except ValueError as error:
-            print(f"specsweep: {error}", file=sys.stderr)
+            print(f"specsweep: {hide_passwords(str(error))}", file=sys.stderr)
             return BAD_INPUT
         except Stopped:
             return stop.exit_code

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from pipeline.privacy import hide_passwords
 from tracking import team, transfer
 from tracking.compare import command as compare
 from tracking.reader import find_parent, from_outputs, from_store
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         recorder.check()
         return int(options.run(recorder, options))
     except (ValueError, StoreUnavailable, ServerFailed, OSError) as error:
-        print(error, file=sys.stderr)
+        print(hide_passwords(str(error)), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

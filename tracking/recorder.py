@@ -32,6 +32,7 @@ from tracking.payload import (
     shorten,
     sweep_params,
 )
+from tracking.reach import reach
 from tracking.report import Report
 from tracking.runs import NOTE_TAG, Child, SweepRuns, run_page
 from tracking.store import Store, open_store, wait_for_lock
@@ -100,9 +101,9 @@ class Recorder:
 
     def ui_command(self, sweep_id: str) -> str:
         """How to see a sweep: the address of its page on a server, else the command for it."""
-        uri = self.check().uri
-        if self._store is not None and self._runs is not None and uri.startswith("http"):
-            return run_page(uri, self._store.experiment_id, self._runs.parent_id)
+        location = self.check()
+        if self._store is not None and self._runs is not None and location.is_server:
+            return run_page(location.page, self._store.experiment_id, self._runs.parent_id)
         return f"make ui (or: python -m tracking ui --sweep {sweep_id})"
 
     def open(self) -> Store:
@@ -230,6 +231,8 @@ class Recorder:
         sweep, location = self._opened(), self.check()
         try:
             wait_for_lock(location, self.patience_s)
+            if self._store is not None and self._runs is None:
+                reach(location)  # it may have gone meanwhile
             store = self.open()
             with unavailable(location):
                 if self._runs is None:

@@ -55,8 +55,8 @@ def served(location: Location, port: int | None = None) -> Iterator[Page]:
     A store on a server is at its own address. Without `port` the first free one from 5000 on.
     ServerFailed.
     """
-    if location.uri.startswith("http"):
-        yield Page(location.uri)
+    if location.is_server:
+        yield Page(location.page)
         return
     artifacts = ["--default-artifact-root", location.artifacts] if location.artifacts else []
     port = checked(port) if port else free_port()

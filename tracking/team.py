@@ -14,9 +14,9 @@ from typing import Any
 from tracking import sqlite
 from tracking.location import Location, locate
 from tracking.ports import EVERYWHERE, FIRST_PORT, ServerFailed, checked, free_port, own_addresses
+from tracking.reach import reach
 from tracking.recorder import Recorder
 from tracking.serve import Page, running
-from tracking.trouble import unavailable
 
 DATABASE, ARTIFACTS = "server.db", "server-artifacts"
 _HELP = """\
@@ -68,7 +68,7 @@ def _server(recorder: Recorder, options: argparse.Namespace) -> int:
 def backend_of(address: str | None, root: Path) -> Location:
     """The database behind a server. ValueError where it cannot be one."""
     location = locate(address or f"sqlite:///{(root.resolve() / DATABASE).as_posix()}", root)
-    if location.uri.startswith("http"):
+    if location.is_server:
         raise ValueError(
             f"{location.shown} is a server already: give --backend a database, "
             "sqlite:///PATH/x.db or postgresql://…"
@@ -111,7 +111,7 @@ def _prepared(backend: Location) -> Iterator[None]:
     whose creation was broken off, and nothing is in it yet, so it is begun anew.
     """
     if backend.file is None:
-        _connect(backend)
+        reach(backend)
     else:
         mark = _mark(backend.file)
         if mark.exists() and not _holds_runs(backend.file):
@@ -142,17 +142,6 @@ def _holds_runs(file: Path) -> bool:
             return bool(database.execute("SELECT EXISTS (SELECT 1 FROM runs)").fetchone()[0])
     except sqlite3.DatabaseError:  # no such table yet, or no database at all
         return False
-
-
-def _connect(backend: Location) -> None:
-    import sqlalchemy
-
-    with unavailable(backend):
-        engine = sqlalchemy.create_engine(backend.uri)
-        try:
-            engine.connect().close()
-        finally:
-            engine.dispose()
 
 
 def _own_names() -> list[str]:
