@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import socket
 import sqlite3
@@ -19,6 +20,7 @@ from tracking.recorder import Recorder
 from tracking.serve import Page, running
 
 DATABASE, ARTIFACTS = "server.db", "server-artifacts"
+BACKEND = "SPECSWEEP_BACKEND"
 _HELP = """\
 Starts an MLflow server. The others set MLFLOW_TRACKING_URI to its address; their sweeps then log to
 it, with their artifacts. There is no password: who reaches the port can read and change all of it.
@@ -47,15 +49,15 @@ def add_command(commands: Any) -> None:
     server.add_argument(
         "--backend",
         metavar="ADDRESS",
-        help=f"database: sqlite:///PATH/x.db or postgresql://… (default: {DATABASE} in this "
-        "project's folder)",
+        help=f"database: sqlite:///PATH/x.db or postgresql://… (default: {BACKEND}, from the "
+        f"environment, where nobody else reads a password, else {DATABASE} in this folder)",
     )
     server.set_defaults(run=_server)
 
 
 def _server(recorder: Recorder, options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the server must not outlive this
-    backend = backend_of(options.backend, recorder.root)
+    backend = backend_of(options.backend or os.environ.get(BACKEND), recorder.root)
     more = [name.strip() for name in options.allowed_hosts.split(",") if name.strip()]
     with suppress(KeyboardInterrupt):  # how it is meant to end
         with team_server(backend, recorder.root, options.host, options.port, more) as page:
