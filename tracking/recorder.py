@@ -80,6 +80,7 @@ class Recorder:
         self._sweep: _Sweep | None = None
         self._runs: SweepRuns | None = None
         self._mine: set[str] = set()  # runs that this process began
+        self._unsure = False  # a request failed: it may yet have been carried out
 
     def check(self) -> Location:
         """Where the runs will go; touches nothing. ValueError for an address of no use."""
@@ -212,6 +213,8 @@ class Recorder:
         pngs = {name: image for name, (suffix, image) in images.items() if suffix == ".png"}
         files["report.html"] = sweep_page(self._opened().sweep_id, table_markdown, pngs)
         tags = {NOTE_TAG: for_page(table_markdown)[:LONGEST_NOTE], **_load_of(summary)}
+        if self._unsure:  # what arrived late is found by looking once more
+            self._runs, self._unsure = None, False
         with self._writing() as (_, runs):
             runs.log(runs.parent_id, points, runs.new_params(sweep_params(summary)), tags)
             runs.log_files(runs.parent_id, files)
@@ -239,7 +242,7 @@ class Recorder:
                     self._runs = _enter(store, sweep)
                 yield sweep, self._runs
         except BaseException:
-            self._runs = None
+            self._runs, self._unsure = None, True
             raise
 
     def _continues(self, left: Child, content: Payload) -> bool:
