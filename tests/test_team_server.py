@@ -136,8 +136,11 @@ def test_the_command_says_how_the_others_connect_and_ends_when_told(tmp_path: Pa
     port = free_port()
     arguments = ["--root", str(tmp_path), "server", "--port", str(port), "--allowed-hosts", "attic"]
     command = [sys.executable, "-m", "tracking", *arguments]
-    both = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    with subprocess.Popen(command, cwd=PROJECT, **both, text=True) as running, ExitStack() as last:
+    out, both = subprocess.PIPE, subprocess.STDOUT
+    with (
+        subprocess.Popen(command, cwd=PROJECT, stdout=out, stderr=both, text=True) as running,
+        ExitStack() as last,
+    ):
         last.callback(running.kill)
         told = told_until(running, "Ctrl-C ends it; what was logged stays.")
         family = psutil.Process(running.pid).children(recursive=True)
