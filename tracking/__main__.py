@@ -106,7 +106,8 @@ def _serve_page(recorder: Recorder, options: argparse.Namespace) -> None:
             with unavailable(store.location):
                 jobs = page.base + share_jobs_view(store, parent.data.tags["sweep.id"])
             told = f"its jobs:   {jobs}\nin charts:  {jobs}&compareRunsMode=CHART\n"
-        print(f"{address}\n{told}Ctrl-C ends it.", flush=True)
+        end = "Ctrl-C ends it." if page.is_ours else "The server there goes on by itself."
+        print(f"{address}\n{told}{end}", flush=True)
         if options.open:
             webbrowser.open(address)
         page.wait()

@@ -32,6 +32,11 @@ class Page:
         self._process = process
 
     @property
+    def is_ours(self) -> bool:
+        """Whether it ends with the block that serves it."""
+        return self._process is not None
+
+    @property
     def processes(self) -> list[psutil.Process]:
         """The server and what it started; none where it is not ours."""
         if self._process is None:
