@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tracking import artifacts
-from tracking.payload import Point, RunStatus
+from tracking.payload import Point, RunStatus, shorten
 from tracking.store import Store
 
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ PARENT_TAG = "mlflow.parentRunId"
 NOTE_TAG = "mlflow.note.content"
 KIND_TAG = "run.kind"
 FOR_MODELS = "?workflowType=machine_learning"  # MLflow's page has another view, for language apps
+LONGEST_NAME = 250
+"""Characters of a run's name, which some databases hold to."""
 _BATCH = 900  # points a request; MLflow refuses more than 1000
 _PAGE = 1000
 
@@ -64,7 +66,8 @@ class SweepRuns:
         self, digest: str, name: str, started_ms: int, tags: Mapping[str, str]
     ) -> Child:
         tags = {**tags, KIND_TAG: "job", "job.digest": digest, PARENT_TAG: self.parent_id}
-        run = self._client.create_run(self._store.experiment_id, started_ms, tags, name)
+        short = shorten(name, LONGEST_NAME)
+        run = self._client.create_run(self._store.experiment_id, started_ms, tags, short)
         self.children[digest] = Child(run.info.run_id, "RUNNING", started_ms)
         self._artifact_uris[run.info.run_id] = run.info.artifact_uri
         return self.children[digest]
