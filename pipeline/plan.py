@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from pipeline import config
+from pipeline import anonymous, config
 from pipeline.compose import Composed
 from pipeline.idle import IdlePlan
 from pipeline.privacy import has_password, hide_password
@@ -70,7 +70,7 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         jobs = [
             {"name": job.name, "digest": job.digest, "overrides": list(job.overrides)}
-            | {"spec": job.spec.to_dict()}
+            | {"spec": self._hidden(job.spec.to_dict())}
             for job in self.jobs
         ]
         return {
@@ -78,11 +78,19 @@ class Plan:
             "command": self.command,
             "created_s": self.created_s,
             "workers": self.workers,
-            "tracking": _without_password(self.tracking),
+            "tracking": self._hidden(_without_password(self.tracking)),
             "idle": asdict(self.idle),
             "tags": dict(self.tags),
             "jobs": jobs,
         }
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether nothing that is kept may tell who measured."""
+        return self.tracking.get("anonymous") is True
+
+    def _hidden(self, values: dict[str, Any]) -> dict[str, Any]:
+        return anonymous.hidden(values) if self.is_anonymous else values
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
@@ -90,20 +98,24 @@ class Plan:
         if data.get("schema", 0) > SCHEMA:
             raise ValueError("this sweep was begun by a newer specsweep: update to go on with it")
         try:
+            tracking = dict(data["tracking"])
+            specs = [job["spec"] for job in data["jobs"]]
+            if tracking.get("anonymous") is True:
+                tracking, specs = anonymous.restored(tracking), anonymous.restored(specs)
             jobs = tuple(
                 Job(
-                    JobSpec.from_dict(job["spec"]),
+                    JobSpec.from_dict(spec),
                     job["digest"],
                     job["name"],
                     tuple(job["overrides"]),
                 )
-                for job in data["jobs"]
+                for job, spec in zip(data["jobs"], specs, strict=True)
             )
             return cls(
                 command=data["command"],
                 created_s=data["created_s"],
                 workers=data["workers"],
-                tracking=dict(data["tracking"]),
+                tracking=tracking,
                 jobs=jobs,
                 idle=IdlePlan(**data.get("idle", {})),
                 tags=dict(data.get("tags", {})),
@@ -129,14 +141,23 @@ def make_plan(
         digest = jobs.digest(spec)
         found.setdefault(digest, Job(spec, digest, spec.name, _ordered(one.overrides)))
     once = _one_for_all(composed)
+    told = arguments
+    if dict(once["tracking"] or {}).get("anonymous") is True:
+        told = [anonymous.hidden_override(text) for text in arguments]
+        found = {key: _anonymous(job) for key, job in found.items()}
     return Plan(
-        command=command(arguments),
+        command=command(told),
         created_s=time.time(),
         workers=min(config.workers(once["n_jobs"], cores), len(found)),
         tracking=dict(once["tracking"] or {}),
         jobs=tuple(_told_apart(list(found.values()))),
         idle=IdlePlan.of(once["timing"]),
     )
+
+
+def _anonymous(job: Job) -> Job:
+    overrides = tuple(anonymous.hidden_override(text) for text in job.overrides)
+    return replace(job, overrides=overrides)
 
 
 def _one_for_all(composed: Sequence[Composed]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import phases, verdicts
+from pipeline.anonymous import hidden_record
 from pipeline.ending import Ending, finish
 from pipeline.journal import Journal, Recorder
 from pipeline.lock import machine_lock_path
@@ -122,6 +123,8 @@ class Sweep:
                 metrics={**load[0], **answer.metrics},
                 tags={**load[1], **answer.tags},
             )
+        if self.plan.is_anonymous:
+            record = hidden_record(record)
         with self.stop.whole():
             self._write(record)
             if record.status != "counted":
