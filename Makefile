@@ -11,6 +11,9 @@ DRAFT ?= bigram
 K ?= 2
 DRAWS ?= 1000000
 
+# words that may hold blanks or signs reach the shell as variables of its own, "$$FILE": make puts
+# what is given to it into the environment
+
 # of the server; some shells keep a HOST of their own, which is not meant
 HOST =
 PORT ?=
@@ -73,14 +76,16 @@ compare: setup  ## the newest sweeps of each machine and load side by side
 	@$(PY) -m tracking compare $(ARGS)
 
 export: setup  ## the newest sweep as one file; FILE=name.zip, ARGS="--sweep ID" or ARGS=--all
-	@$(PY) -m tracking export $(if $(FILE),"$(FILE)") $(ARGS)
+	@$(PY) -m tracking export $(if $(FILE),"$$FILE") $(ARGS)
 
 import: setup  ## merge such a file into this machine's store; FILE=name.zip
 	@$(if $(FILE),,echo "name the file: make import FILE=specsweep-….zip" >&2; exit 2)
-	@$(PY) -m tracking import "$(FILE)" $(ARGS)
+	@$(PY) -m tracking import "$$FILE" $(ARGS)
 
+# a password in BACKEND is not for everybody who may list processes: it goes by the environment
+server: export SPECSWEEP_BACKEND := $(value BACKEND)
 server: setup  ## an MLflow server for a team; HOST=, PORT=, ALLOWED_HOSTS=a,b, BACKEND=postgresql://…
-	@$(PY) -m tracking server $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") $(if $(ALLOWED_HOSTS),--allowed-hosts "$(ALLOWED_HOSTS)") $(if $(BACKEND),--backend "$(BACKEND)") $(ARGS)
+	@$(PY) -m tracking server $(if $(HOST),--host "$$HOST") $(if $(PORT),--port "$$PORT") $(if $(ALLOWED_HOSTS),--allowed-hosts "$$ALLOWED_HOSTS") $(ARGS)
 
 test: setup  ## run the tests, two to four side by side; one after the other: ARGS=-n0
 	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
@@ -89,7 +94,7 @@ lint: setup  ## style and types
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && $(PY) -m mypy
 
 train: setup  ## fit the weights anew; CORPUS=file.txt on a text of your own
-	@$(PY) -m pipeline.train $(if $(CORPUS),--corpus "$(CORPUS)") $(ARGS)
+	@$(PY) -m pipeline.train $(if $(CORPUS),--corpus "$$CORPUS") $(ARGS)
 
 check-distribution: setup  ## draws against the target's law; DRAFT=bigram K=2 DRAWS=1000000
 	@$(PY) -m pipeline.check_distribution draft=$(DRAFT) k=$(K) draws=$(DRAWS) $(JOBS) $(ARGS)

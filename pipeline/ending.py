@@ -19,10 +19,12 @@ MOST_NOTES = 4
 
 @dataclass(frozen=True)
 class Ending:
-    """`status` is the parent run's; `why` says what broke the sweep off, if something did."""
+    """`status` is the parent run's; `why` says what broke the sweep off, if something did, and
+    `refused` why jobs that are left were not run."""
 
     status: str
     why: str = ""
+    refused: str = ""
 
 
 def finish(sweep: Sweep, ending: Ending) -> bool:
@@ -100,6 +102,8 @@ def _say_where(sweep: Sweep, ending: Ending, sent: bool) -> None:
     show, store = sweep.show, sweep.store
     if sent:
         show.say(f"MLflow: {sweep.recorder.ui_command(store.sweep_id)}")
+    if ending.refused:
+        show.say(ending.refused)
     again = f"make resume (or: python -m pipeline.resume {store.sweep_id})"
     if ending.why:
         done = sum(record.status in ("done", "failed") for record in sweep.records.values())

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from rich.console import Console
 
 from pipeline.plan import Job
+from pipeline.privacy import hide_passwords
 from pipeline.records import JobRecord
 from pipeline.stop import Stop
 
@@ -39,6 +40,7 @@ class Recorder(Protocol):
     """What `conf/tracking/*.yaml` must build. Calls that write may be repeated, and may fail."""
 
     def check(self) -> object: ...
+    def machine(self) -> dict[str, str]: ...  # its tags; machine.id tells machines apart
     def open_sweep(self, sweep_id: str, description: str, tags: Mapping[str, str]) -> None: ...
     def start_job(
         self, digest: str, name: str, params: Mapping[str, Any], tags: Mapping[str, str]
@@ -127,7 +129,7 @@ class Journal:
                 action()
         except Exception as error:  # whatever a store raises, the figures are on disk
             self._again_s = time.monotonic() + PAUSE_S
-            self.trouble = str(error) or type(error).__name__
+            self.trouble = hide_passwords(str(error)) or type(error).__name__
             if self.trouble not in self._said:
                 self._said.add(self.trouble)
                 self._say(f"MLflow: {self.trouble}; the sweep goes on, its figures stay in outputs")

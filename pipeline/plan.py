@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -11,18 +10,18 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from pipeline import config
+from pipeline import anonymous, config
 from pipeline.compose import Composed
 from pipeline.idle import IdlePlan
+from pipeline.privacy import has_password, hide_password
 from pipeline.records import JobRecord
 from pipeline.spec import JobSpec
 
 SCHEMA = 1
-_PASSWORD = re.compile(r"://[^/@]*:[^/@]*@")
 
 
 class Jobs(Protocol):
@@ -66,11 +65,12 @@ class Plan:
     tracking: dict[str, Any]
     jobs: tuple[Job, ...]
     idle: IdlePlan = IdlePlan()
+    tags: Mapping[str, str] = field(default_factory=dict)  # of the machine and code it began with
 
     def to_dict(self) -> dict[str, Any]:
         jobs = [
             {"name": job.name, "digest": job.digest, "overrides": list(job.overrides)}
-            | {"spec": job.spec.to_dict()}
+            | {"spec": self._hidden(job.spec.to_dict())}
             for job in self.jobs
         ]
         return {
@@ -78,10 +78,19 @@ class Plan:
             "command": self.command,
             "created_s": self.created_s,
             "workers": self.workers,
-            "tracking": self.tracking,
+            "tracking": self._hidden(_without_password(self.tracking)),
             "idle": asdict(self.idle),
+            "tags": dict(self.tags),
             "jobs": jobs,
         }
+
+    @property
+    def is_anonymous(self) -> bool:
+        """Whether nothing that is kept may tell who measured."""
+        return self.tracking.get("anonymous") is True
+
+    def _hidden(self, values: dict[str, Any]) -> dict[str, Any]:
+        return anonymous.hidden(values) if self.is_anonymous else values
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
@@ -89,22 +98,27 @@ class Plan:
         if data.get("schema", 0) > SCHEMA:
             raise ValueError("this sweep was begun by a newer specsweep: update to go on with it")
         try:
+            tracking = dict(data["tracking"])
+            specs = [job["spec"] for job in data["jobs"]]
+            if tracking.get("anonymous") is True:
+                tracking, specs = anonymous.restored(tracking), anonymous.restored(specs)
             jobs = tuple(
                 Job(
-                    JobSpec.from_dict(job["spec"]),
+                    JobSpec.from_dict(spec),
                     job["digest"],
                     job["name"],
                     tuple(job["overrides"]),
                 )
-                for job in data["jobs"]
+                for job, spec in zip(data["jobs"], specs, strict=True)
             )
             return cls(
                 command=data["command"],
                 created_s=data["created_s"],
                 workers=data["workers"],
-                tracking=dict(data["tracking"]),
+                tracking=tracking,
                 jobs=jobs,
                 idle=IdlePlan(**data.get("idle", {})),
+                tags=dict(data.get("tags", {})),
             )
         except (KeyError, TypeError) as error:
             raise ValueError(f"the plan of this sweep cannot be read: {error}") from error
@@ -127,14 +141,23 @@ def make_plan(
         digest = jobs.digest(spec)
         found.setdefault(digest, Job(spec, digest, spec.name, _ordered(one.overrides)))
     once = _one_for_all(composed)
+    told = arguments
+    if dict(once["tracking"] or {}).get("anonymous") is True:
+        told = [anonymous.hidden_override(text) for text in arguments]
+        found = {key: _anonymous(job) for key, job in found.items()}
     return Plan(
-        command=command(arguments),
+        command=command(told),
         created_s=time.time(),
         workers=min(config.workers(once["n_jobs"], cores), len(found)),
         tracking=dict(once["tracking"] or {}),
         jobs=tuple(_told_apart(list(found.values()))),
         idle=IdlePlan.of(once["timing"]),
     )
+
+
+def _anonymous(job: Job) -> Job:
+    overrides = tuple(anonymous.hidden_override(text) for text in job.overrides)
+    return replace(job, overrides=overrides)
 
 
 def _one_for_all(composed: Sequence[Composed]) -> dict[str, Any]:
@@ -153,7 +176,7 @@ def _one_for_all(composed: Sequence[Composed]) -> dict[str, Any]:
 
 def command(arguments: Sequence[str]) -> str:
     """A command line that a shell of this system reads back as it was; passwords are left out."""
-    shown = [text for text in arguments if not _PASSWORD.search(text)]
+    shown = [text for text in arguments if not has_password(text)]
     words = [_python(), "-m", "pipeline.sweep", *shown]
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
@@ -163,6 +186,11 @@ def _python() -> str:
     with suppress(ValueError):
         return Path(sys.executable).relative_to(Path.cwd()).as_posix()
     return "python"
+
+
+def _without_password(tracking: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they may lie in a file."""
+    return {k: hide_password(v) if isinstance(v, str) else v for k, v in tracking.items()}
 
 
 def git_tags(folder: Path) -> dict[str, str]:
@@ -186,7 +214,7 @@ def _ordered(overrides: Sequence[str]) -> tuple[str, ...]:
     kept = [
         text
         for text in overrides
-        if text.partition("=")[0] not in ("n_jobs", "dry_run") and not _PASSWORD.search(text)
+        if text.partition("=")[0] not in ("n_jobs", "dry_run") and not has_password(text)
     ]
     return tuple(sorted(kept, key=lambda text: first.get(text.partition("=")[0], len(first))))
 

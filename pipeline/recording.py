@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -11,11 +12,12 @@ from hydra.errors import HydraException
 from hydra.utils import instantiate
 
 from pipeline.journal import Recorder
+from pipeline.privacy import MARK
 
 OURS = "tracking.recorder.Recorder"
 _LONGEST_NAME = 100
 _CALLS = (
-    "check open_sweep start_job log_job amend_job close_sweep meter report ui_command"
+    "check machine open_sweep start_job log_job amend_job close_sweep meter report ui_command"
 ).split()
 
 
@@ -39,6 +41,13 @@ def build_recorder(tracking: Mapping[str, Any], root: Path) -> Recorder:
 
 def _uri(tracking: Mapping[str, Any]) -> str | None:
     uri = tracking.get("uri")
+    if isinstance(uri, str) and MARK in uri:  # read from a sweep's plan
+        if os.environ.get("MLFLOW_TRACKING_URI", "").strip():
+            return None
+        raise ValueError(
+            f"tracking.uri={uri}: the password is kept nowhere; give the whole address once more, "
+            "in the environment variable MLFLOW_TRACKING_URI"
+        )
     if uri is None or isinstance(uri, str):
         return uri
     raise ValueError(

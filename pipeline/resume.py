@@ -1,19 +1,23 @@
 """`python -m pipeline.resume [SWEEP]`: go on with a sweep that was broken off.
 
 Runs what is missing or failed, sends to the store of runs what it has not got, and closes what was
-left open there. The newest sweep, unless one is named.
+left open there. The newest sweep, unless one is named. On another machine than the one it was begun
+on, what waits is sent and nothing is run: a sweep's timings are one machine's.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 from pipeline.compose import ROOT
+from pipeline.journal import Recorder
+from pipeline.origin import is_elsewhere, its_name, refusal
 from pipeline.plan import Jobs, Plan, git_tags
+from pipeline.privacy import hide_passwords
 from pipeline.progress import Show
 from pipeline.recording import build_recorder
 from pipeline.run import Sweep
@@ -41,7 +45,7 @@ def main(
             held.enter_context(store.held())
             sweep = _prepare(store, jobs or pipeline_jobs(), root, show, stop)
         except ValueError as error:
-            print(f"specsweep: {error}", file=sys.stderr)
+            print(f"specsweep: {hide_passwords(str(error))}", file=sys.stderr)
             return BAD_INPUT
         except Stopped:
             return stop.exit_code
@@ -50,8 +54,10 @@ def main(
 
 def _prepare(store: Store, jobs: Jobs, root: Path, show: Show, stop: Stop) -> Sweep:
     before = Plan.from_dict(store.read_plan())
+    recorder = build_recorder(before.tracking, root)
+    if is_elsewhere(before, here := recorder.machine()):
+        return _elsewhere(before, here, store, jobs, recorder, stop, show)
     plan = before.with_digests_of(jobs)
-    recorder = build_recorder(plan.tracking, root)
     changed = sum(a.digest != b.digest for a, b in zip(before.jobs, plan.jobs, strict=True))
     if changed:
         show.say(f"code or weights have changed since: {changed} jobs are new ones now")
@@ -59,6 +65,24 @@ def _prepare(store: Store, jobs: Jobs, root: Path, show: Show, stop: Stop) -> Sw
     sweep = Sweep(plan, store, jobs, recorder, stop, show, git_tags(ROOT))
     left = sum(not sweep.has(job, "done") for job in plan.jobs)
     show.say(f"sweep {store.sweep_id}: {left} of {len(plan.jobs)} jobs are left to do")
+    return sweep
+
+
+def _elsewhere(
+    plan: Plan,
+    here: Mapping[str, str],
+    store: Store,
+    jobs: Jobs,
+    recorder: Recorder,
+    stop: Stop,
+    show: Show,
+) -> Sweep:
+    """A sweep of another machine: what that machine found is sent as its own, whatever the code
+    and weights here, and nothing is run."""
+    sweep = Sweep(plan, store, jobs, recorder, stop, show, plan.tags)
+    left = sum(not sweep.has(job, "done") for job in plan.jobs)
+    sweep.sends_only, sweep.refused = True, refusal(plan, here, left) if left else ""
+    show.say(f"sweep {store.sweep_id} is of another machine, {its_name(plan)}: it is sent, not run")
     return sweep
 
 

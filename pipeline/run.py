@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import phases, verdicts
+from pipeline.anonymous import hidden_record
 from pipeline.ending import Ending, finish
 from pipeline.journal import Journal, Recorder
 from pipeline.lock import machine_lock_path
+from pipeline.origin import machine_of
 from pipeline.plan import Job, Jobs, Plan
 from pipeline.pool import Err, Ok, Outcome
 from pipeline.progress import Show
@@ -53,6 +55,8 @@ class Sweep:
         self.records = {key: on_disk[key] for key in self.by_digest if key in on_disk}
         self.seconds: dict[str, float] = {}
         self.timed_s = 0.0  # inside timed halves
+        self.sends_only = False  # on another machine than the sweep's
+        self.refused = ""  # then: the sentence for the jobs that are left
         self._begun_s: dict[str, float] = {}  # by digest, Unix time
         description = f"`{plan.command}`: {len(plan.jobs)} jobs"
         self.journal = Journal(recorder, (store.sweep_id, description, tags), stop, show.say)
@@ -62,13 +66,12 @@ class Sweep:
         try:
             with self.show.live():
                 self.journal.open()
-                for record in self.records.values():
-                    if record.status == "done":
-                        self.journal.log(record)
-                phases.count(self)
-                phases.look_again(self)
-                phases.clock(self)
-            ending = Ending("FAILED" if self._wrong() else "FINISHED")
+                self._send_known()
+                if not self.sends_only:
+                    phases.count(self)
+                    phases.look_again(self)
+                    phases.clock(self)
+            ending = Ending("FAILED" if self._wrong() else "FINISHED", refused=self.refused)
         except Stopped:
             ending = Ending("KILLED", "stopped")
         except OSError as error:  # our own folder: the store's troubles end in the journal
@@ -83,6 +86,12 @@ class Sweep:
         if self.stop.signal is not None:
             return self.stop.exit_code
         return 0 if ending.status == "FINISHED" and kept else 1
+
+    def _send_known(self) -> None:
+        """What is done goes to the store; what failed too, where it is not run again."""
+        for record in self.records.values():
+            if record.status == "done" or (self.sends_only and record.status == "failed"):
+                self.journal.log(record)
 
     def has(self, job: Job, *statuses: str) -> bool:
         """Whether the job has a record of one of these statuses."""
@@ -114,6 +123,8 @@ class Sweep:
                 metrics={**load[0], **answer.metrics},
                 tags={**load[1], **answer.tags},
             )
+        if self.plan.is_anonymous:
+            record = hidden_record(record)
         with self.stop.whole():
             self._write(record)
             if record.status != "counted":
@@ -159,6 +170,7 @@ class Sweep:
             "command": self.plan.command,
             "description": f"{len(self.plan.jobs)} jobs, {self.plan.workers} workers",
             "created_s": self.plan.created_s,
+            "machine": machine_of(self.plan),
             "jobs": len(self.plan.jobs),
             "workers": self.plan.workers,
             "null": self.store.read_null() or {},

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import joblib
@@ -15,6 +16,7 @@ import joblib
 from pipeline import config
 from pipeline.compose import ROOT, compose
 from pipeline.plan import Jobs, Plan, git_tags, make_plan
+from pipeline.privacy import hide_passwords
 from pipeline.progress import Show, clock_face
 from pipeline.recording import build_recorder
 from pipeline.run import Sweep
@@ -37,7 +39,7 @@ def main(
         try:
             sweep = _prepare(line, jobs, root, show, stop, held)
         except ValueError as error:
-            print(f"specsweep: {error}", file=sys.stderr)
+            print(f"specsweep: {hide_passwords(str(error))}", file=sys.stderr)
             return BAD_INPUT
         except Stopped:
             return stop.exit_code
@@ -59,6 +61,8 @@ def _prepare(
     if composed[0].config["dry_run"]:
         list_jobs(plan, jobs, show)
         return None
+    tags = git_tags(ROOT)
+    plan = replace(plan, tags=tags | recorder.machine())
     try:
         store = Store.create(root / "outputs")
         store.write_plan(plan.to_dict())
@@ -67,7 +71,7 @@ def _prepare(
         raise ValueError(f"{root / 'outputs'} cannot be written: {error}") from error
     show.say(f"sweep {store.sweep_id}: {len(plan.jobs)} jobs, {plan.workers} workers")
     held.enter_context(store.held())
-    return Sweep(plan, store, jobs, recorder, stop, show, git_tags(ROOT))
+    return Sweep(plan, store, jobs, recorder, stop, show, tags)
 
 
 def list_jobs(plan: Plan, jobs: Jobs, show: Show) -> None:

@@ -73,6 +73,28 @@ class Page:
         """What a reader sees."""
         return str(self.value("document.body.innerText"))
 
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """What is asked in the block is asked of the page's frame, once there is one: MLflow shows
+        HTML in one that the page around it may not look into."""
+        end_s = time.monotonic() + PATIENCE_S
+        while not (frames := self._frames()):
+            assert time.monotonic() < end_s, f"no frame came; errors: {self.errors}"
+            time.sleep(0.1)
+        attached = self._call("Target.attachToTarget", targetId=frames[0], flatten=True)
+        outside, self._session = self._session, attached["sessionId"]
+        try:
+            for domain in ("Runtime", "Log"):
+                self._call(f"{domain}.enable")
+            yield
+        finally:
+            self._session = outside
+            self._call("Target.detachFromTarget", sessionId=attached["sessionId"])
+
+    def _frames(self) -> list[str]:
+        targets = self._call("Target.getTargets")["targetInfos"]
+        return [one["targetId"] for one in targets if one["type"] == "iframe"]
+
     def picture(self) -> bytes:
         """The window as a PNG."""
         return base64.b64decode(self._call("Page.captureScreenshot", format="png")["data"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -67,9 +68,14 @@ class FileRecorder:
         if self._uri and self._uri.startswith("file:"):
             raise ValueError(f"the tracking address {self._uri!r} is a folder")
 
+    def machine(self) -> dict[str, str]:
+        name = os.environ.get("FAKE_MACHINE", "attic")
+        return {"machine.id": f"id-of-{name}", "machine.name": name}
+
     def open_sweep(self, sweep_id: str, description: str, tags: Mapping[str, str]) -> None:
         runs = self._read()
-        runs.setdefault(sweep_id, {"jobs": {}, "logged": []})["status"] = "RUNNING"
+        entry = runs.setdefault(sweep_id, {"jobs": {}, "logged": []})
+        entry |= {"status": "RUNNING", "tags": dict(tags)}
         self._sweep_id = sweep_id
         self._write(runs)
 

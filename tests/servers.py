@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,23 @@ def free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
+
+
+def told_until(running: subprocess.Popen[str], last: str, patience_s: float = 240.0) -> str:
+    """What a program says up to the line `last`. The test fails, and shows what was said, where the
+    program ends before, or says nothing of the kind for too long, and is killed."""
+    assert running.stdout is not None
+    watch = threading.Timer(patience_s, running.kill)
+    watch.start()
+    said = ""
+    try:
+        for line in running.stdout:
+            said += line
+            if line.rstrip("\n") == last:
+                return said
+    finally:
+        watch.cancel()
+    raise AssertionError(f"the program ended with {running.wait()} before {last!r}: {said}")
 
 
 @contextmanager

@@ -122,6 +122,11 @@ def test_mlflow_shows_a_sweeps_conclusion_and_its_figures(
     page.open("about:blank")
     page.open(run_page(mlflow, experiment, parent).replace("?", "/artifacts/figures/speedup.png?"))
     page.wait("[...document.images].some(i => /speedup|blob:/.test(i.src) && i.naturalWidth > 800)")
+    page.open("about:blank")
+    page.open(run_page(mlflow, experiment, parent).replace("?", "/artifacts/report.html?"))
+    with page.inside():
+        page.wait(f"document.images.length > 2 && {DRAWN}")
+        assert "bigram k=4 is fastest here" in page.text()
     assert not own(page.errors)
 
 
@@ -133,8 +138,9 @@ def test_mlflow_renders_a_comparison_that_is_kept_in_it(
     run_id = log(store, comparison, Output.of(comparison))
     address = run_page(mlflow, store.experiment_id, run_id)
     page.open(address.replace("?", "/artifacts/compare.html?"))
-    inside = "document.querySelector('iframe')?.srcdoc || document.querySelector('iframe')?.src"
-    page.wait(inside)
+    with page.inside():
+        page.wait(f"document.images.length === 3 && {DRAWN}")
+        assert "12 of 12 jobs agree" in page.text()
     page.open("about:blank")
     page.open(address.replace("?", "/artifacts/compare.csv?"))
     page.wait("document.body.innerText.includes('Previewing the first 24 rows')")

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FLOORS = {
     # words and pure functions: numpy, and scipy's special functions; no torch
     0: "records theory verify sampling exactness leak summary timing pairs ratios verdicts alike"
-    " headlines advice",
+    " headlines advice privacy",
     # models, their state, their weights
     1: "engine text corpus tree_cache cache lane_cache prefixes context one_text many_texts"
     " lane_texts reading model programs compiled compiled_text compiled_heads heads quantize"
@@ -26,8 +26,8 @@ FLOORS = {
     # one job
     3: "spec workbench memory timed distribution ties estimate job",
     # the sweep over jobs
-    4: "config compose explain plan store lock idle stop pool progress journal recording phases run"
-    " ending sweep resume asked check_distribution same_text rule_gains",
+    4: "anonymous config compose explain plan store lock idle stop pool progress journal recording"
+    " origin phases run ending sweep resume asked check_distribution same_text rule_gains",
     # what measures the engine itself: nothing imports it
     5: "bench",
 }
@@ -77,11 +77,13 @@ def test_imports_of_pipeline_never_go_up(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", modules("tracking"), ids=lambda p: str(p.relative_to(ROOT)))
-def test_tracking_knows_the_records_and_nothing_else_of_pipeline(path: Path) -> None:
+def test_tracking_knows_records_and_what_is_private_and_nothing_else_of_pipeline(
+    path: Path,
+) -> None:
     for name in imports(path):
         assert name.split(".")[0] not in {"torch", "hydra", "omegaconf", "joblib"}, name
         if name.startswith("pipeline"):
-            assert name.startswith("pipeline.records"), name
+            assert name.startswith(("pipeline.records", "pipeline.privacy")), name
 
 
 def test_every_floor_of_the_table_exists() -> None:

@@ -25,6 +25,8 @@ def test_a_server_over_postgresql_keeps_sweeps_whole(
             monkeypatch.setenv("MLFLOW_TRACKING_URI", page.base)
             for _ in range(2):
                 assert tell(tmp_path, "import", file) == 0
+            family = [" ".join(one.cmdline()) for one in page.processes]
+            assert len(family) > 1 and not [line for line in family if "secret" in line]
         # another server over the same database finds it all
         with team_server(backend, tmp_path / "team", port=free_port()) as page:
             monkeypatch.setenv("MLFLOW_TRACKING_URI", page.base)

@@ -25,7 +25,9 @@ case "$1 $2" in
 "-V "*) echo "Python 3.9.2" ;;
 "-m venv") rm -rf .venv && mkdir -p .venv/bin && cp "$0" .venv/bin/python && echo venv >> log ;;
 "-m pip") echo "pip $*" >> log && test ! -e no-network ;;
-*) echo "$*" >> log ;;
+*) echo "$*" >> log
+  for word; do echo "$word" >> words; done
+  echo "$SPECSWEEP_BACKEND" > backend ;;
 esac
 """
 
@@ -109,6 +111,57 @@ def test_settings_reach_the_sweep(project: Path) -> None:
     make(project, "sweep", "ARGS=draft=int8 k=1,2 seed='range(0,5)'", "N_JOBS=2")
     line = (project / "log").read_text(encoding="utf-8").strip()
     assert line == "-m pipeline.sweep n_jobs=2 draft=int8 k=1,2 seed=range(0,5)"
+
+
+@needs_make
+@pytest.mark.parametrize("name", ["a b.zip", "it's.zip", 'a "b" c.zip', "a;b&c.zip", "ü*.zip"])
+def test_a_file_of_any_name_is_one_word(project: Path, name: str) -> None:
+    make(project, "setup")
+    for verb in ("import", "export"):
+        (project / "words").write_text("", encoding="utf-8")
+        assert make(project, verb, f"FILE={name}", "ARGS=--one two").returncode == 0
+        asked = (project / "words").read_text(encoding="utf-8").splitlines()
+        assert asked == ["-m", "tracking", verb, name, "--one", "two"]
+
+
+@needs_make
+def test_an_import_without_a_file_says_how_to_name_one(project: Path) -> None:
+    told = make(project, "import")
+    assert told.returncode != 0 and "make import FILE=" in told.stderr
+    assert "-m tracking" not in (project / "log").read_text(encoding="utf-8")
+
+
+@needs_make
+def test_the_servers_settings_reach_it_and_a_shells_own_host_does_not(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(project, "setup")
+    monkeypatch.setenv("HOST", "the-shells-own")
+    make(project, "server")
+    line = (project / "log").read_text(encoding="utf-8").strip()
+    assert line == "-m tracking server"
+    make(project, "server", "HOST=127.0.0.1", "PORT=5001", "ALLOWED_HOSTS=attic,*", "ARGS=--x y")
+    line = (project / "log").read_text(encoding="utf-8").strip()
+    assert line == ("-m tracking server --host 127.0.0.1 --port 5001 --allowed-hosts attic,* --x y")
+    monkeypatch.setenv("PORT", "5002")
+    make(project, "server")
+    assert "--port 5002" in (project / "log").read_text(encoding="utf-8")
+
+
+@needs_make
+@pytest.mark.parametrize("by", ["word", "environment"])
+def test_the_servers_database_is_handed_over_unseen(
+    project: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    make(project, "setup")
+    address = 'postgresql://u:it\'s a "p$w" `x`@h/d'
+    if by == "word":
+        make(project, "server", f"BACKEND={address}")
+    else:
+        monkeypatch.setenv("BACKEND", address)
+        make(project, "server")
+    assert (project / "log").read_text(encoding="utf-8").strip() == "-m tracking server"
+    assert (project / "backend").read_text(encoding="utf-8").strip() == address
 
 
 @needs_make

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from tests.bundling import bundle_of, held, laptop, tell
-from tests.servers import free_port, team
+from tests.servers import free_port, team, told_until
 from tests.sweeping import PROJECT, Result, program, records, wait_until
 from tests.tracking_store import sweep_in
 from tracking.recorder import Recorder
@@ -136,9 +136,13 @@ def test_the_command_says_how_the_others_connect_and_ends_when_told(tmp_path: Pa
     port = free_port()
     arguments = ["--root", str(tmp_path), "server", "--port", str(port), "--allowed-hosts", "attic"]
     command = [sys.executable, "-m", "tracking", *arguments]
-    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True) as running:
-        assert running.stdout is not None
-        told = "".join(iter(running.stdout.readline, "Ctrl-C ends it; what was logged stays.\n"))
+    out, both = subprocess.PIPE, subprocess.STDOUT
+    with (
+        subprocess.Popen(command, cwd=PROJECT, stdout=out, stderr=both, text=True) as running,
+        ExitStack() as last,
+    ):
+        last.callback(running.kill)
+        told = told_until(running, "Ctrl-C ends it; what was logged stays.")
         family = psutil.Process(running.pid).children(recursive=True)
         assert f":{port} make sweep" in told and "there is no password" in told
         base = f"http://127.0.0.1:{port}"
@@ -186,10 +190,25 @@ def test_a_database_that_holds_runs_is_never_begun_anew(tmp_path: Path) -> None:
     ],
 )
 def test_a_backend_that_is_no_database_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], backend: str, sentence: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    backend: str,
+    sentence: str,
 ) -> None:
     assert tell(tmp_path, "server", "--backend", backend) == 1
     assert sentence in capsys.readouterr().err
+    monkeypatch.setenv("SPECSWEEP_BACKEND", backend)
+    assert tell(tmp_path, "server") == 1
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_program_that_ends_before_it_has_said_its_line_is_shown() -> None:
+    """The helper above must not wait for ever."""
+    command = [sys.executable, "-c", "print('oh'); exit(3)"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        with pytest.raises(AssertionError, match="ended with 3 before 'ready': oh"):
+            told_until(running, "ready")
 
 
 def test_a_port_in_use_is_named(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tracking.location import hide_password, locate
+from pipeline.privacy import hide_password
+from tracking.location import locate
 
 
 def test_the_default_is_the_projects_own_database_whatever_the_working_directory(

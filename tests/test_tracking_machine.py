@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tracking import load, machine, names
+from tracking import identity, load, machine, names
 
 
 def test_this_machine_is_described_in_known_tags() -> None:
@@ -50,6 +50,7 @@ def test_what_a_system_does_not_tell_is_left_out(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(psutil, name, untold, raising=False)
     for name in ("_cpu", "_governor", "_virtual"):
         monkeypatch.setattr(machine, name, untold)
+    monkeypatch.setattr(identity, "in_container", lambda: False)
     monkeypatch.setattr("machineid.hashed_id", lambda _: "0123")
     tags = machine.describe()
     assert not {"machine.power", "machine.frequency_mhz", "machine.cores", "machine.cpu"} & set(
@@ -58,14 +59,68 @@ def test_what_a_system_does_not_tell_is_left_out(monkeypatch: pytest.MonkeyPatch
     assert "machine.os" in tags
 
 
-def test_a_machine_without_an_id_of_its_own_still_gets_a_stable_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def none(_: str) -> str:
-        raise OSError("no machine id here")
+@pytest.fixture
+def system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., str]:
+    """The id on a system as described: its own id, in a container or not, the processor, a file."""
 
-    monkeypatch.setattr("machineid.hashed_id", none)
-    assert machine.machine_id() == machine.machine_id() != ""
+    def seen(
+        own: str | None = "own",
+        container: bool = False,
+        processor: str = "cpu",
+        file: str | None = None,
+        host: str = "attic",
+    ) -> str:
+        def hashed(_: str) -> str:
+            if own is None:
+                raise RuntimeError("no machine id here")
+            return own
+
+        place = tmp_path / "machine-id"
+        place.unlink(missing_ok=True)
+        if file is not None:
+            place.write_text(file + "\n", encoding="utf-8")
+        monkeypatch.setattr(identity, "ID_FILES", (tmp_path / "none", place))
+        monkeypatch.setattr(identity, "in_container", lambda: container)
+        monkeypatch.setattr("machineid.hashed_id", hashed)
+        monkeypatch.setattr("platform.node", lambda: host)
+        return identity.machine_id(None, lambda: processor)
+
+    return seen
+
+
+@pytest.mark.parametrize("own, container", [("own", False), (None, False), ("own", True)])
+def test_a_new_host_name_makes_no_new_machine(
+    system: Callable[..., str], own: str | None, container: bool
+) -> None:
+    there = system(own, container)
+    assert system(own, container, host="cellar") == there
+
+
+def test_a_containers_own_id_is_not_the_machines(system: Callable[..., str]) -> None:
+    there = system("of one container", True, file="of the image")
+    assert system("of another container", True, file="of the image") == there
+    assert system("of one container", True, "another cpu", file="of the image") != there
+    assert system("of one container", True, file="of the host, mounted") != there
+    assert system("of one container", True, file=None) == system("x", True, file="")
+
+
+def test_outside_a_container_the_systems_id_decides(system: Callable[..., str]) -> None:
+    assert system("own", processor="cpu", file="a") == system("own", processor="new", file="b")
+    assert system("own") != system("another")
+    assert system(None, processor="cpu") != system(None, processor="another")
+
+
+@pytest.mark.parametrize("mark", ["file", "environment", None])
+def test_containers_are_known_by_their_marks(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mark: str | None
+) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    monkeypatch.setattr(identity, "_CONTAINER_FILES", (tmp_path / "a", tmp_path / "b"))
+    if mark == "file":
+        (tmp_path / "b").touch()
+    if mark == "environment":
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    assert identity.in_container() == (mark is not None)
 
 
 class _Battery:

@@ -395,3 +395,22 @@ def test_a_whole_sweep_keeps_every_job_once(tmp_path: Path) -> None:
 def ratios(recorder: Recorder, run_id: str) -> list[tuple[int, float]]:
     history = client(recorder).get_metric_history(run_id, "time/pair_ratio")
     return sorted((metric.step, metric.value) for metric in history)
+
+
+def test_a_long_name_is_shortened_for_databases_that_hold_to_their_width(tmp_path: Path) -> None:
+    recorder = sweep_in(tmp_path)
+    record = dataclasses.replace(make_record(), name="int8 k=4 prompt=" + "To be, " * 60)
+    recorder.start_job(record.digest, record.name, {"draft": "int8"}, {})
+    recorder.log_job(record)
+    _, (child,) = runs(recorder)
+    assert len(child.info.run_name) <= 250 and "sha256" in child.info.run_name
+    assert child.info.status == "FINISHED"
+
+
+def test_a_tag_without_a_value_is_left_out(tmp_path: Path) -> None:
+    recorder = sweep_in(tmp_path)
+    data = json.loads(make_record().to_json())
+    data["tags"]["load.state"] = None
+    recorder.log_job(JobRecord.from_json(json.dumps(data)))
+    _, (child,) = runs(recorder)
+    assert child.info.status == "FINISHED" and "load.state" not in child.data.tags

@@ -84,3 +84,22 @@ def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--help"])
     assert done.value.code == 0
     assert "python -m tracking show --sweep ID" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("named", [".", "..", "../outputs", "s1/jobs", ""])
+def test_what_is_no_sweeps_folder_is_not_shown_as_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str
+) -> None:
+    sweep_in(tmp_path)
+    keep(tmp_path, "s1", [make_record("int4")])
+    keep(tmp_path, "s2", make_sweep(("bigram",), (1, 2)))
+    assert main(["--root", str(tmp_path), "show", "--sweep", named]) == 1
+    assert "there is no sweep" in capsys.readouterr().err
+
+
+def test_a_sweep_may_be_named_by_the_path_of_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = keep(tmp_path, "s1", [make_record("int4")])
+    assert main(["--root", str(tmp_path), "show", "--sweep", str(folder)]) == 0
+    assert "sweep s1" in capsys.readouterr().out

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from pipeline.privacy import hide_passwords
 from tracking import team, transfer
 from tracking.compare import command as compare
 from tracking.reader import find_parent, from_outputs, from_store
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         recorder.check()
         return int(options.run(recorder, options))
     except (ValueError, StoreUnavailable, ServerFailed, OSError) as error:
-        print(error, file=sys.stderr)
+        print(hide_passwords(str(error)), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
@@ -105,7 +106,8 @@ def _serve_page(recorder: Recorder, options: argparse.Namespace) -> None:
             with unavailable(store.location):
                 jobs = page.base + share_jobs_view(store, parent.data.tags["sweep.id"])
             told = f"its jobs:   {jobs}\nin charts:  {jobs}&compareRunsMode=CHART\n"
-        print(f"{address}\n{told}Ctrl-C ends it.", flush=True)
+        end = "Ctrl-C ends it." if page.is_ours else "The server there goes on by itself."
+        print(f"{address}\n{told}{end}", flush=True)
         if options.open:
             webbrowser.open(address)
         page.wait()

@@ -6,7 +6,9 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
+
+from pipeline.privacy import hide_password
 
 DATABASE, ARTIFACTS = "mlflow.db", "mlartifacts"
 _SERVERS = ("http", "https")
@@ -33,6 +35,18 @@ class Location:
             return str(self.file)
         return hide_password(self.uri)
 
+    @property
+    def is_server(self) -> bool:
+        """Whether MLflow's own server is at the address, not a database."""
+        return self.uri.partition("://")[0].lower() in _SERVERS
+
+    @property
+    def page(self) -> str:
+        """The server's address for a browser, which asks for user and password by itself."""
+        scheme, _, rest = self.uri.partition("://")
+        host, slash, path = rest.partition("/")
+        return hide_password(f"{scheme}://{host.rpartition('@')[2]}{slash}{path}")
+
 
 def locate(uri: str | None, root: Path, environ: Mapping[str, str] = os.environ) -> Location:
     """The store to use: `uri`, else MLFLOW_TRACKING_URI, else `root`/mlflow.db.
@@ -44,6 +58,7 @@ def locate(uri: str | None, root: Path, environ: Mapping[str, str] = os.environ)
         return _sqlite(f"sqlite:///{(root.resolve() / DATABASE).as_posix()}", ours=True)
     scheme = given.partition("://")[0].partition("+")[0].lower()
     if scheme in _SERVERS:
+        _check_host(given)
         return Location(given.rstrip("/"), None, None, ours=False)
     if scheme == "sqlite":
         return _sqlite(given, ours=False)
@@ -59,15 +74,22 @@ def locate(uri: str | None, root: Path, environ: Mapping[str, str] = os.environ)
     )
 
 
-def hide_password(uri: str) -> str:
-    """`uri` with *** for the password in it, if any."""
-    parts = urlsplit(uri)
-    if parts.password is None:
-        return uri
-    user_host = f"{parts.username or ''}:***@{parts.hostname or ''}"
-    if parts.port:
-        user_host += f":{parts.port}"
-    return urlunsplit(parts._replace(netloc=user_host))
+def _check_host(address: str) -> None:
+    try:
+        parts = urlsplit(address)
+        if parts.hostname and parts.port != 0:  # reading a port that is none raises
+            return
+    except ValueError:
+        pass
+    raise ValueError(unreadable(address))
+
+
+def unreadable(address: str) -> str:
+    """The sentence for an address without a host, or with something else for a port."""
+    return (
+        f"the tracking address {hide_password(address)!r} cannot be read: write "
+        "SCHEME://USER:PASSWORD@HOST:PORT, and / # ? @ in a password as %2F %23 %3F %40"
+    )
 
 
 def _sqlite(uri: str, ours: bool) -> Location:
@@ -76,7 +98,7 @@ def _sqlite(uri: str, ours: bool) -> Location:
     path, _, query = rest.removeprefix("/").partition("?")
     if path in ("", ":memory:"):
         raise ValueError(
-            f"the tracking address {uri!r} keeps nothing: give a file, sqlite:///PATH/mlflow.db"
+            f"the tracking address {hide_password(uri)!r} keeps nothing: give a file, sqlite:///PATH/mlflow.db"
         )
     file = Path(path).resolve()
     return Location(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 import shutil
 import subprocess
@@ -12,8 +11,9 @@ from importlib import metadata
 from pathlib import Path
 
 import cpuinfo
-import machineid
 import psutil
+
+from tracking import identity
 
 _CPUFREQ = Path("/sys/devices/system/cpu")
 
@@ -47,15 +47,8 @@ def describe(name: str | None = None, anonymous: bool = False) -> dict[str, str]
 
 
 def machine_id(name: str | None = None) -> str:
-    """12 hexadecimal digits: stable over restarts and sweeps, and telling nothing of the host.
-
-    A hash of the system's own id, or where there is none, of host name, processor and cores.
-    """
-    try:
-        own: str = machineid.hashed_id("specsweep")
-    except Exception:  # the library raises plain Exception where the system has no id
-        own = "|".join([platform.node(), platform.machine(), str(psutil.cpu_count())])
-    return hashlib.sha256(f"{own}|{name or ''}".encode()).hexdigest()[:12]
+    """12 hexadecimal digits that stay with this machine: see `tracking.identity`."""
+    return identity.machine_id(name, lambda: _told(lambda: _cpu().get("brand_raw")) or "")
 
 
 def _told(read: Callable[[], str | None]) -> str | None:

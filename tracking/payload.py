@@ -60,7 +60,7 @@ def payload(record: JobRecord, tags: dict[str, str]) -> Payload:
     verdict = record_verdict(record)
     if verdict is not None:
         merged.setdefault("verdict", verdict)
-    merged = {name: shorten(value) for name, value in merged.items()}
+    merged = {name: shorten(value) for name, value in merged.items() if value is not None}
     merged["mlflow.note.content"] = run_note(record, merged.get("verdict"))
     return Payload(
         status=STATUS[record.status],

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.records import JobRecord
 from tracking.report import Report
-from tracking.runs import KIND_TAG, search
+from tracking.runs import KIND_TAG, quote, search
 from tracking.store import Store
 from tracking.trouble import unavailable
 
@@ -40,8 +40,10 @@ def from_outputs(root: Path, sweep_id: str | None = None) -> Report | None:
 
 def _folder(outputs: Path, sweep_id: str | None) -> Path | None:
     if sweep_id is not None:
-        folder = outputs / sweep_id
-        return folder if folder.is_dir() else None
+        for folder in (outputs / sweep_id, Path(sweep_id)):  # by name, or by its path
+            if folder.is_dir() and folder.resolve().parent == outputs.resolve():
+                return folder.resolve()
+        return None
     latest = outputs / "latest"  # a link, or where a system has none, a file with the name
     if latest.is_file():
         latest = outputs / latest.read_text(encoding="utf-8").strip()
@@ -65,7 +67,7 @@ def from_store(store: Store, sweep_id: str | None = None) -> Report | None:
         if parent is None:
             return None
         own = parent.data.tags["sweep.id"]
-        runs = search(store, f"tags.`sweep.id` = '{own}' AND tags.`{KIND_TAG}` = 'job'")
+        runs = search(store, f"tags.`sweep.id` = '{quote(own)}' AND tags.`{KIND_TAG}` = 'job'")
         records = [record for run in runs if (record := _download(store, run)) is not None]
     description = parent.data.tags.get("sweep.description", "")
     return Report(in_order(records), {"id": own, "description": description})

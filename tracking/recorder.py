@@ -32,6 +32,7 @@ from tracking.payload import (
     shorten,
     sweep_params,
 )
+from tracking.reach import reach
 from tracking.report import Report
 from tracking.runs import NOTE_TAG, Child, SweepRuns, run_page
 from tracking.store import Store, open_store, wait_for_lock
@@ -79,6 +80,7 @@ class Recorder:
         self._sweep: _Sweep | None = None
         self._runs: SweepRuns | None = None
         self._mine: set[str] = set()  # runs that this process began
+        self._unsure = False  # a request failed: it may yet have been carried out
 
     def check(self) -> Location:
         """Where the runs will go; touches nothing. ValueError for an address of no use."""
@@ -95,14 +97,14 @@ class Recorder:
         return Meter()
 
     def report(self, records: Sequence[JobRecord], sweep: Mapping[str, Any]) -> Report:
-        """What a sweep has to show; the machine is added to what is known of it."""
-        return Report(records, {**sweep, "machine": self.machine()})
+        """What a sweep has to show; this machine is added where it does not say its own."""
+        return Report(records, {"machine": self.machine(), **sweep})
 
     def ui_command(self, sweep_id: str) -> str:
         """How to see a sweep: the address of its page on a server, else the command for it."""
-        uri = self.check().uri
-        if self._store is not None and self._runs is not None and uri.startswith("http"):
-            return run_page(uri, self._store.experiment_id, self._runs.parent_id)
+        location = self.check()
+        if self._store is not None and self._runs is not None and location.is_server:
+            return run_page(location.page, self._store.experiment_id, self._runs.parent_id)
         return f"make ui (or: python -m tracking ui --sweep {sweep_id})"
 
     def open(self) -> Store:
@@ -211,6 +213,8 @@ class Recorder:
         pngs = {name: image for name, (suffix, image) in images.items() if suffix == ".png"}
         files["report.html"] = sweep_page(self._opened().sweep_id, table_markdown, pngs)
         tags = {NOTE_TAG: for_page(table_markdown)[:LONGEST_NOTE], **_load_of(summary)}
+        if self._unsure:  # what arrived late is found by looking once more
+            self._runs, self._unsure = None, False
         with self._writing() as (_, runs):
             runs.log(runs.parent_id, points, runs.new_params(sweep_params(summary)), tags)
             runs.log_files(runs.parent_id, files)
@@ -230,13 +234,15 @@ class Recorder:
         sweep, location = self._opened(), self.check()
         try:
             wait_for_lock(location, self.patience_s)
+            if self._store is not None and self._runs is None:
+                reach(location)  # it may have gone meanwhile
             store = self.open()
             with unavailable(location):
                 if self._runs is None:
                     self._runs = _enter(store, sweep)
                 yield sweep, self._runs
         except BaseException:
-            self._runs = None
+            self._runs, self._unsure = None, True
             raise
 
     def _continues(self, left: Child, content: Payload) -> bool:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tracking import artifacts
-from tracking.payload import Point, RunStatus
+from tracking.payload import Point, RunStatus, shorten
 from tracking.store import Store
 
 if TYPE_CHECKING:
@@ -17,6 +18,8 @@ PARENT_TAG = "mlflow.parentRunId"
 NOTE_TAG = "mlflow.note.content"
 KIND_TAG = "run.kind"
 FOR_MODELS = "?workflowType=machine_learning"  # MLflow's page has another view, for language apps
+LONGEST_NAME = 250
+"""Characters of a run's name, which some databases hold to."""
 _BATCH = 900  # points a request; MLflow refuses more than 1000
 _PAGE = 1000
 
@@ -46,28 +49,12 @@ class SweepRuns:
 
     @classmethod
     def find(cls, store: Store, sweep_id: str) -> SweepRuns | None:
-        """What the store holds of a sweep, or None. Of runs of one job only one stays.
-
-        Two can come of a request that arrived although its answer did not.
-        """
-        parents: list[Run] = []
-        doubled: list[str] = []
-        children: dict[str, Child] = {}
-        for run in search(store, f"tags.`sweep.id` = '{quote(sweep_id)}'"):
-            if PARENT_TAG not in run.data.tags:
-                parents.append(run)
-                continue
-            digest = run.data.tags.get("job.digest", "")
-            child = _child(run)
-            if digest in children:
-                child, other = _better(children[digest], child)
-                doubled.append(other.run_id)
-            children[digest] = child
-        if not parents:
-            return None
-        for run_id in doubled:
-            store.client.delete_run(run_id)
-        return cls(store, parents[-1], children)
+        """What the store holds of a sweep, or None; what is there twice is mended first."""
+        found = search(store, f"tags.`sweep.id` = '{quote(sweep_id)}'")
+        runs = without_doubles(store, list(found))
+        children = {run.data.tags.get("job.digest", ""): _child(run) for run in runs if is_job(run)}
+        parents = [run for run in runs if not is_job(run)]
+        return cls(store, parents[0], children) if parents else None
 
     @classmethod
     def create(cls, store: Store, sweep_id: str, tags: Mapping[str, str]) -> SweepRuns:
@@ -79,7 +66,8 @@ class SweepRuns:
         self, digest: str, name: str, started_ms: int, tags: Mapping[str, str]
     ) -> Child:
         tags = {**tags, KIND_TAG: "job", "job.digest": digest, PARENT_TAG: self.parent_id}
-        run = self._client.create_run(self._store.experiment_id, started_ms, tags, name)
+        short = shorten(name, LONGEST_NAME)
+        run = self._client.create_run(self._store.experiment_id, started_ms, tags, short)
         self.children[digest] = Child(run.info.run_id, "RUNNING", started_ms)
         self._artifact_uris[run.info.run_id] = run.info.artifact_uri
         return self.children[digest]
@@ -167,8 +155,45 @@ def quote(text: str) -> str:
     return text
 
 
+def is_job(run: Run) -> bool:
+    """Whether a run of a sweep is a job's, not the sweep's own."""
+    return PARENT_TAG in run.data.tags
+
+
+def without_doubles(store: Store, runs: Sequence[Run]) -> list[Run]:
+    """Of all runs of one sweep, as `search` gives them, one for the sweep and one for each job.
+
+    Two come of a request that was carried out although its answer did not arrive in time. Which of
+    them stay: see `better_run` and `better_parent`. The others go to MLflow's bin; jobs that hang
+    on a parent that goes are hung on the one that stays.
+    """
+    parents = [run for run in runs if not is_job(run)]
+    if not parents:
+        return list(runs)
+    jobs: dict[str, Run] = {}
+    for run in filter(is_job, runs):
+        digest = run.data.tags.get("job.digest", "")
+        jobs[digest] = better_run(jobs[digest], run)[0] if digest in jobs else run
+    parent = better_parent(parents, list(jobs.values()))
+    for job in jobs.values():
+        if job.data.tags[PARENT_TAG] != parent.info.run_id:
+            store.client.set_tag(job.info.run_id, PARENT_TAG, parent.info.run_id)
+    kept = [parent, *jobs.values()]
+    ids = {run.info.run_id for run in kept}
+    for run in runs:
+        if run.info.run_id not in ids:
+            store.client.delete_run(run.info.run_id)
+    return kept
+
+
+def better_parent(parents: Sequence[Run], jobs: Sequence[Run]) -> Run:
+    """Which of a sweep's own runs stays: the one that most jobs hang on, else the oldest."""
+    hung = Counter(job.data.tags[PARENT_TAG] for job in jobs)
+    return max(parents, key=lambda run: hung[run.info.run_id])  # of equal ones the first
+
+
 def better_run(one: Run, other: Run) -> tuple[Run, Run]:
-    """Which of two runs of one job stays, as `SweepRuns.find` has it: a finished one, or the later.
+    """Which of two runs of one job stays: a finished one, else the later.
 
     Both come from `search`, the older first.
     """
@@ -186,10 +211,3 @@ def _child(run: Run) -> Child:
         dict(data.params),
         info.artifact_uri,
     )
-
-
-def _better(one: Child, other: Child) -> tuple[Child, Child]:
-    """Which of two runs of one job stays: a finished one, else the later."""
-    if one.status == "FINISHED":
-        return one, other
-    return other, one

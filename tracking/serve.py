@@ -32,6 +32,11 @@ class Page:
         self._process = process
 
     @property
+    def is_ours(self) -> bool:
+        """Whether it ends with the block that serves it."""
+        return self._process is not None
+
+    @property
     def processes(self) -> list[psutil.Process]:
         """The server and what it started; none where it is not ours."""
         if self._process is None:
@@ -55,8 +60,8 @@ def served(location: Location, port: int | None = None) -> Iterator[Page]:
     A store on a server is at its own address. Without `port` the first free one from 5000 on.
     ServerFailed.
     """
-    if location.uri.startswith("http"):
-        yield Page(location.uri)
+    if location.is_server:
+        yield Page(location.page)
         return
     artifacts = ["--default-artifact-root", location.artifacts] if location.artifacts else []
     port = checked(port) if port else free_port()

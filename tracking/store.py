@@ -19,6 +19,7 @@ import filelock
 from tracking import sqlite
 from tracking.artifacts import local_folder
 from tracking.location import Location
+from tracking.reach import reach
 from tracking.trouble import StoreUnavailable, explain, unavailable
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _DEFAULTS = {
     # Repeating a request that may have been carried out could double a run: the recorder repeats
     # whole jobs instead, after looking at what is there.
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
     "MLFLOW_LOGGING_LEVEL": "CRITICAL",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
@@ -60,6 +61,7 @@ def open_store(location: Location, experiment: str, note: str) -> Store:
 
     logging.getLogger("alembic").setLevel(logging.WARNING)
     logging.getLogger("mlflow").setLevel(os.environ["MLFLOW_LOGGING_LEVEL"])
+    reach(location)
     with unavailable(location), _one_at_a_time(location), warnings.catch_warnings():
         # MLflow's libraries deprecate what MLflow does: nothing for us to mend
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -96,7 +98,7 @@ def _check_reach(found: Experiment, location: Location) -> None:
     machine they would go nowhere, without a word. StoreUnavailable."""
     folder = local_folder(found.artifact_location)
     host = urlsplit(location.uri).hostname
-    if location.uri.startswith("http") and folder is not None and not _is_here(host):
+    if location.is_server and folder is not None and not _is_here(host):
         raise StoreUnavailable(
             f"the server {location.shown} keeps artifacts in a folder that only its own machine "
             "reaches: start it with `make server`, whose artifacts go through it"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import socket
 import sqlite3
@@ -14,11 +15,12 @@ from typing import Any
 from tracking import sqlite
 from tracking.location import Location, locate
 from tracking.ports import EVERYWHERE, FIRST_PORT, ServerFailed, checked, free_port, own_addresses
+from tracking.reach import reach
 from tracking.recorder import Recorder
 from tracking.serve import Page, running
-from tracking.trouble import unavailable
 
 DATABASE, ARTIFACTS = "server.db", "server-artifacts"
+BACKEND = "SPECSWEEP_BACKEND"
 _HELP = """\
 Starts an MLflow server. The others set MLFLOW_TRACKING_URI to its address; their sweeps then log to
 it, with their artifacts. There is no password: who reaches the port can read and change all of it.
@@ -47,15 +49,15 @@ def add_command(commands: Any) -> None:
     server.add_argument(
         "--backend",
         metavar="ADDRESS",
-        help=f"database: sqlite:///PATH/x.db or postgresql://… (default: {DATABASE} in this "
-        "project's folder)",
+        help=f"database: sqlite:///PATH/x.db or postgresql://… (default: {BACKEND}, from the "
+        f"environment, where nobody else reads a password, else {DATABASE} in this folder)",
     )
     server.set_defaults(run=_server)
 
 
 def _server(recorder: Recorder, options: argparse.Namespace) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # the server must not outlive this
-    backend = backend_of(options.backend, recorder.root)
+    backend = backend_of(options.backend or os.environ.get(BACKEND), recorder.root)
     more = [name.strip() for name in options.allowed_hosts.split(",") if name.strip()]
     with suppress(KeyboardInterrupt):  # how it is meant to end
         with team_server(backend, recorder.root, options.host, options.port, more) as page:
@@ -68,7 +70,7 @@ def _server(recorder: Recorder, options: argparse.Namespace) -> int:
 def backend_of(address: str | None, root: Path) -> Location:
     """The database behind a server. ValueError where it cannot be one."""
     location = locate(address or f"sqlite:///{(root.resolve() / DATABASE).as_posix()}", root)
-    if location.uri.startswith("http"):
+    if location.is_server:
         raise ValueError(
             f"{location.shown} is a server already: give --backend a database, "
             "sqlite:///PATH/x.db or postgresql://…"
@@ -111,7 +113,7 @@ def _prepared(backend: Location) -> Iterator[None]:
     whose creation was broken off, and nothing is in it yet, so it is begun anew.
     """
     if backend.file is None:
-        _connect(backend)
+        reach(backend)
     else:
         mark = _mark(backend.file)
         if mark.exists() and not _holds_runs(backend.file):
@@ -142,17 +144,6 @@ def _holds_runs(file: Path) -> bool:
             return bool(database.execute("SELECT EXISTS (SELECT 1 FROM runs)").fetchone()[0])
     except sqlite3.DatabaseError:  # no such table yet, or no database at all
         return False
-
-
-def _connect(backend: Location) -> None:
-    import sqlalchemy
-
-    with unavailable(backend):
-        engine = sqlalchemy.create_engine(backend.uri)
-        try:
-            engine.connect().close()
-        finally:
-            engine.dispose()
 
 
 def _own_names() -> list[str]:

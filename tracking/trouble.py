@@ -7,7 +7,8 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from tracking.location import Location, hide_password
+from pipeline.privacy import hide_password, hide_passwords
+from tracking.location import Location
 from tracking.python import this_python
 
 
@@ -49,11 +50,20 @@ _CAUSES = (
     ("Max retries exceeded", "the server {at} does not answer"),
     ("Connection refused", "the server {at} does not answer"),
     ("Connection aborted", "the server {at} broke off"),
+    ("connection timeout expired", "the server {at} does not answer in time"),
+    ("failed to resolve host", "the host of {at} is not known"),
+    ("Name or service not known", "the host of {at} is not known"),
+    ("getaddrinfo failed", "the host of {at} is not known"),
     ("could not be acquired", "the store {at} is being created by another program"),
     (
         "psycopg is missing",
         "the store {at} needs PostgreSQL's driver: "
         "run `{python} -m pip install -c constraints.txt -e '.[postgres]'` in the project's folder",
+    ),
+    (
+        "another driver is missing",
+        "the store {at} needs the driver {lacking}, which is not installed: install it into this "
+        "Python, or for PostgreSQL write postgresql+psycopg://…",
     ),
     ("password authentication failed", "the database {at} refuses the user or the password"),
     ("no password supplied", "the database {at} wants a password: postgresql://USER:PASSWORD@…"),
@@ -70,15 +80,31 @@ def explain(error: BaseException, location: Location) -> str:
     while cause is not None and cause not in chain:
         chain.append(cause)
         cause = cause.__cause__ or cause.__context__
-    told = " ".join(str(link) for link in chain)
-    if any(isinstance(link, OSError) and link.errno == errno.ENOSPC for link in chain):
-        told = "No space left"
-    if any(isinstance(link, ImportError) and "psycopg" in str(link) for link in chain):
-        told = "psycopg is missing"
+    told = _told(chain)
     for sign, sentence in _CAUSES:
         if sign in told:
             return sentence.format(
-                at=location.shown, uri=hide_password(location.uri), python=this_python()
+                at=location.shown,
+                uri=hide_password(location.uri),
+                python=this_python(),
+                lacking=", ".join(sorted(_lacking(chain))),
             )
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return f"the store {location.shown} refused: {first or type(error).__name__}"[:500]
+    shown = hide_passwords(first.replace(location.uri, location.shown))
+    return f"the store {location.shown} refused: {shown or type(error).__name__}"[:500]
+
+
+def _told(chain: list[BaseException]) -> str:
+    """What the errors say; in one system's words where systems have words of their own."""
+    if any(isinstance(link, OSError) and link.errno == errno.ENOSPC for link in chain):
+        return "No space left"
+    if any(isinstance(link, ConnectionRefusedError) for link in chain):
+        return "Connection refused"
+    if lacking := _lacking(chain):
+        return "psycopg is missing" if "psycopg" in lacking else "another driver is missing"
+    return " ".join(str(link) for link in chain)
+
+
+def _lacking(chain: list[BaseException]) -> set[str]:
+    """The modules that could not be imported."""
+    return {str(link.name) for link in chain if isinstance(link, ImportError)}

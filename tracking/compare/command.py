@@ -96,9 +96,8 @@ def _where(store: Store, name: str, run_id: str, options: argparse.Namespace) ->
 
 
 def _address(store: Store, run_id: str) -> str:
-    uri = store.location.uri
-    if uri.startswith("http"):
-        return run_page(uri, store.experiment_id, run_id)
+    if store.location.is_server:
+        return run_page(store.location.page, store.experiment_id, run_id)
     return "make ui shows it"
 
 
