@@ -14,6 +14,7 @@ from rich.console import Console
 
 from tracking import team, transfer
 from tracking.compare import command as compare
+from tracking.printable import printable
 from tracking.reader import find_parent, from_outputs, from_store
 from tracking.recorder import Recorder
 from tracking.runs import FOR_MODELS, run_page
@@ -42,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         recorder.check()
         return int(options.run(recorder, options))
     except (ValueError, StoreUnavailable, ServerFailed, OSError) as error:
-        print(error, file=sys.stderr)
+        print("\n".join(map(printable, str(error).splitlines())), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
