@@ -108,6 +108,8 @@ def _told(error: BaseException) -> str:
         return "its JSON is nested without end"
     if isinstance(error, KeyError):
         return f"{error} is missing"
+    if isinstance(error, TypeError | AttributeError):
+        return "a part of it has another form"
     return str(error)[:500] or type(error).__name__
 
 
