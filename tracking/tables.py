@@ -137,14 +137,18 @@ def as_rich(rows: Sequence[Row], title: str | None = None, width: int = 80) -> T
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
-    """The same columns; a range's hyphen is one at which a page does not break the line."""
-    shown = columns(rows)
+    """For a page, which has no room for all columns; no cell is broken into two lines.
+
+    What the draft keeps is in the advice too, where there is one: where something was timed.
+    """
+    timed = any(row.measured is not None for row in rows)
+    shown = [(name, cell) for name, cell in columns(rows) if not (timed and name == "keeps")]
     lines = ["| " + " | ".join(name for name, _ in shown) + " |"]
     lines.append(
         "|" + "|".join("---" if name in ("draft", "verdict") else "---:" for name, _ in shown) + "|"
     )
     for row in rows:
-        cells = [cell(row).strip() for _, cell in shown]
+        cells = [cell(row).strip().replace(" ", "\N{NO-BREAK SPACE}") for _, cell in shown]
         cells = [
             _unbroken(text) if name == "range" else text
             for (name, _), text in zip(shown, cells, strict=True)
