@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 from rich.console import Console
 
@@ -132,6 +133,15 @@ def test_the_map_has_a_point_a_draft_and_k_filled_where_it_pays() -> None:
     filled = [line.get_markerfacecolor() != "white" for line in points]
     assert filled == [True] * 4 + [False] * 4
     assert break_even({}) is None and break_even(as_dict(advice([job("d", 1, 0.5, 0.1)]))) is None
+
+
+def test_a_draft_that_costs_more_than_the_map_shows_stands_in_the_dark() -> None:
+    """A white field would say that hardly any acceptance is needed there."""
+    dear = break_even(as_dict(advice(job("dear", k, 0.9, 3.0) for k in KS)))
+    cheap = break_even(as_dict(advice(job("cheap", k, 0.9, 0.05) for k in KS)))
+    assert dear is not None and cheap is not None
+    assert max(to_rgb(dear.axes[0].get_facecolor())) < 0.6
+    assert to_rgb(cheap.axes[0].get_facecolor()) == (1.0, 1.0, 1.0)
 
 
 def test_the_bars_of_a_round_end_where_the_full_formula_ends() -> None:

@@ -89,6 +89,11 @@ def test_a_sweeps_own_page_shows_its_table_and_figures(page: Page, recorder: Rec
     figures = client.list_artifacts(parent, "figures")
     assert page.value("document.images.length") == len(figures) > 2
     assert page.value("document.querySelectorAll('table tr').length") == 1 + len(JOBS)
+    page.resize(850, 1000)  # what MLflow's page leaves to an artifact
+    assert page.value("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('.wide'))")
+    heights = "new Set([...document.querySelectorAll('tbody tr')].map(r => r.offsetHeight)).size"
+    assert page.value(heights) == 1, "a cell is broken into two lines"
+    page.resize(1400, 1000)
     assert page.errors == []
 
 

@@ -279,22 +279,6 @@ def test_an_export_replaces_a_bundle_and_nothing_else(
     assert thesis.read_text(encoding="utf-8") == "years of work"
 
 
-@pytest.mark.parametrize(
-    "names, sentence",
-    [(("RECORD.json",), "twice"), (("what?",), "no name of a file on every system")],
-)
-def test_files_that_no_import_would_take_are_not_exported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], names: tuple[str, ...], sentence: str
-) -> None:
-    here = laptop(tmp_path / "here", "s1")
-    for record in (here / "mlartifacts").rglob("record.json"):
-        for name in names:
-            record.with_name(name).write_text("by hand", encoding="utf-8")
-    assert tell(here, "export", tmp_path / "x.zip") == 1
-    assert sentence in capsys.readouterr().err
-    assert not (tmp_path / "x.zip").exists()
-
-
 def test_an_export_that_fails_leaves_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

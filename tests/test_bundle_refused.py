@@ -14,10 +14,21 @@ from typing import Any
 
 import pytest
 
-from tests.bundling import as_lines, bundle_of, laptop, lines, listed, rewritten, sweep_of, tell
+from tests.bundling import (
+    as_lines,
+    bundle_of,
+    held,
+    laptop,
+    lines,
+    listed,
+    rewritten,
+    sweep_of,
+    tell,
+)
 from tests.records_factory import make_record
-from tracking import zips
-from tracking.bundle import RECORD_SCHEMA, SCHEMA
+from tracking import bundle_read, zips
+from tracking.bundle import SCHEMA
+from tracking.bundle_row import RECORD_SCHEMA
 
 Members = dict[str, bytes]
 
@@ -97,6 +108,24 @@ def _rows(table: str, **changes: Any) -> Callable[[Members], None]:
     return change
 
 
+def _machine(name: str) -> Callable[[Members], None]:
+    def change(members: Members) -> None:
+        rows = lines(members["runs.jsonl"])
+        rows[-1]["tags"]["machine.name"] = name
+        members["runs.jsonl"] = as_lines(rows)
+
+    return change
+
+
+def _instead(old: bytes, new: bytes) -> Callable[[Members], None]:
+    """The first row of the metrics with other bytes."""
+
+    def change(members: Members) -> None:
+        members["metrics.jsonl"] = members["metrics.jsonl"].replace(old, new, 1)
+
+    return change
+
+
 def _double_run(members: Members) -> None:
     members["runs.jsonl"] += members["runs.jsonl"].splitlines()[-1] + b"\n"
 
@@ -118,6 +147,12 @@ def _no_parent(members: Members) -> None:
         (_rows("runs.jsonl", started_ms=1.5), "impossible time 1.5"),
         (_rows("runs.jsonl", started_ms="2026-01-01 12:00"), "impossible time"),
         (_rows("runs.jsonl", name=None), "no text"),
+        (_rows("runs.jsonl", name="\x1b[2J gone"), "holds control characters: '\\x1b[2J gone'"),
+        (_rows("runs.jsonl", status="\x1b[2J"), "holds control characters"),
+        (_rows("runs.jsonl", source_id="a b"), "no name of a run"),
+        (_rows("runs.jsonl", run=["s1"]), "no row of a run"),
+        (_rows("runs.jsonl", tags=[]), "should be at most 100, by name"),
+        (_machine("attic\u202egnp.exe"), "machine.name of run"),
         (_rows("runs.jsonl", params=["k"]), "a parameter of run"),
         (_rows("runs.jsonl", params={"k\n": "1"}), "impossible name"),
         (_rows("runs.jsonl", params={"a//b": "1"}), "impossible name"),
@@ -127,7 +162,11 @@ def _no_parent(members: Members) -> None:
         (_rows("runs.jsonl", tags={}), "another run's tags"),
         (_rows("runs.jsonl", sweep="../s1"), "no name of a sweep"),
         (_rows("runs.jsonl", sweep="s2"), "is called s2/"),
-        (_rows("metrics.jsonl", value=float("nan")), "no number"),
+        (_rows("metrics.jsonl", value=float("nan")), "NaN is no number"),
+        (_rows("metrics.jsonl", value=float("-inf")), "-Infinity is no number"),
+        (_instead(b'"value": ', b'"value": 1e999, "was": '), "is inf, which is no number"),
+        (_instead(b'"value": ', b'"value": true, "was": '), "is True, which is no number"),
+        (_instead(b'"value": ', b'"value": 7, "value": '), "the key 'value' is there twice"),
         (_rows("metrics.jsonl", value="1.0"), "no number"),
         (_rows("metrics.jsonl", value=10**400), "no number"),
         (_rows("metrics.jsonl", step=0.5), "impossible step"),
@@ -135,7 +174,8 @@ def _no_parent(members: Members) -> None:
         (_double_run, "is there twice"),
         (_no_parent, "the sweep of run"),
         (lambda members: members.update({"metrics.jsonl": b"[1, 2]\n"}), "no row"),
-        (lambda members: members.update({"runs.jsonl": b"[" * 100_000}), "is damaged"),
+        (lambda members: members.update({"runs.jsonl": b"[" * 100_000}), "nested without end"),
+        (lambda members: members.update({"artifacts/x.txt": b"x"}), "belongs to no run"),
         (lambda members: members.update({"artifacts/s1/other/x.txt": b"x"}), "belongs to no run"),
         (lambda members: members.update({"notes.txt": b"x"}), "is damaged"),
     ],
@@ -159,7 +199,14 @@ def _wrong(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (lambda told: told["members"].update({"artifacts/s1/sweep/x": {}}), "x is missing"),
         (lambda told: told["members"].pop("artifacts/s1/sweep/summary.md"), "not in its manifest"),
         (lambda told: told.pop("members"), "members"),
-        (lambda told: told.update(schema="1"), "no schema"),
+        (lambda told: told.update(schema="1"), "no schema but '1'"),
+        (lambda told: told.update(schema=1.0), "no schema but '1.0'"),
+        (lambda told: told.update(schema=True), "no schema but 'True'"),
+        (lambda told: told.update(schema=0), "no schema but '0'"),
+        (lambda told: told.update(exported="2026-02-30T10:00:00.000Z"), "day is out of range"),
+        (lambda told: told.update(exported="tomorrow"), "impossible time 'tomorrow'"),
+        (lambda told: told.update(exported="9999"), "impossible time '9999'"),
+        (lambda told: told.update(machines=["\x1b]0;attic\x07"]), "control characters"),
         (lambda told: told.update(program=3), "manifest is not what"),
     ],
 )
@@ -200,6 +247,33 @@ def test_a_newer_bundle_is_refused_and_names_the_version_that_can(good: Path, re
 
     told = refused(rewritten(good, manifest=newer))
     assert f"schema {SCHEMA + 1}" in told and "specsweep 9.8.7 or newer" in told
+
+
+def test_a_newer_bundle_is_no_foreign_file_whatever_else_is_new_in_it(
+    good: Path, refused: Any
+) -> None:
+    """Names and packing that this version would refuse; who wrote it is in a new place too."""
+
+    def newer(told: dict[str, Any]) -> None:
+        told.update(schema=SCHEMA + 1, members=[], program={"name": "specsweep"})
+
+    copy = rewritten(good, lambda members: members.update({"what?": b"x"}), newer)
+    with zipfile.ZipFile(copy, "a", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("packed.otherwise", b"x")
+    told = refused(copy)
+    assert f"has schema {SCHEMA + 1}" in told and "update to a newer specsweep" in told
+
+
+def test_a_newer_records_bundle_says_so_whatever_else_is_new_in_it(
+    good: Path, refused: Any
+) -> None:
+    def newer(members: Members) -> None:
+        rows = lines(members["runs.jsonl"])
+        rows[-1]["status"] = "PAUSED"
+        rows[-1]["tags"]["record.schema"] = str(RECORD_SCHEMA + 1)
+        members["runs.jsonl"] = as_lines(rows)
+
+    assert f"records of schema {RECORD_SCHEMA + 1}" in refused(rewritten(good, newer))
 
 
 def test_a_newer_record_in_a_bundle_is_refused_and_names_the_version_that_can(
@@ -258,6 +332,34 @@ def test_two_members_of_one_name_are_refused(good: Path, refused: Any, other: st
     assert "twice" in refused(copy)
 
 
+@pytest.mark.parametrize("other", ["Stra\N{LATIN SMALL LETTER SHARP S}e", "Cafe\u0301", "CAF\xc9"])
+def test_names_that_are_one_on_some_systems_are_refused(
+    good: Path, refused: Any, other: str
+) -> None:
+    one = {f"artifacts/s1/sweep/{name}": b"x" for name in ("STRASSE", "caf\xe9")}
+    assert "is refused: it holds" in refused(
+        rewritten(good, lambda members: members.update(one | {f"artifacts/s1/sweep/{other}": b""}))
+    )
+
+
+def test_a_bundle_that_changes_while_it_is_read_says_so(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What has arrived by then stays; a whole file completes it."""
+
+    def cut_off(self: Any, run: Any, path: str) -> Any:
+        raise zipfile.BadZipFile("Bad CRC-32")
+
+    there = laptop(tmp_path / "there")
+    with monkeypatch.context() as patch:
+        patch.setattr(bundle_read.Bundle, "open", cut_off)
+        assert tell(there, "import", good) == 1
+    told = capsys.readouterr().err
+    assert "was changed while it was read (Bad CRC-32)" in told and told.count("\n") == 1
+    assert tell(there, "import", good) == 0
+    assert {run["status"] for run in held(there).values()} == {"FINISHED", "FAILED"}
+
+
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFCHR])
 def test_a_link_or_device_is_refused(good: Path, refused: Any, kind: int) -> None:
     copy = rewritten(good)
@@ -301,7 +403,7 @@ def test_members_that_share_their_bytes_are_refused(tmp_path: Path, refused: Any
     """The classic of one kernel that many names point at."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("manifest.json", json.dumps({"format": "specsweep bundle"}))
+        archive.writestr("manifest.json", json.dumps({"format": "specsweep bundle", "schema": 1}))
         archive.writestr("kernel", bytes(range(256)) * 100)
         kernel = archive.getinfo("kernel")
         for i in range(100):

@@ -13,8 +13,9 @@ import pytest
 from pipeline.records import JobRecord
 from tests.bundling import held, lines, tell
 from tests.tracking_store import project
-from tracking.bundle import SCHEMA, run_of
+from tracking.bundle import SCHEMA
 from tracking.bundle_read import opened
+from tracking.bundle_row import run_of
 
 OLD = Path(__file__).parent / "bundles"
 SWEEP = "20261129-214601-0c69"

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.bundling import held, tell
+from tests.servers import team
 from tests.sweeping import Result, program, records, wait_until
 from tracking.location import locate
 from tracking.serve import served
@@ -76,13 +78,62 @@ def test_the_summary_and_the_store_say_the_same(swept: Result) -> None:
     assert swept.summary["conclusion"] in " ".join(swept.out.split())
 
 
-def test_counts_are_the_same_with_another_number_of_workers(swept: Result, tmp_path: Path) -> None:
-    again = real(tmp_path, "sweep", *GRID, "n_jobs=1", "timing=skip")
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Result]:
+    """The same sweep in another folder, as on another machine."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("MLFLOW_TRACKING_URI", raising=False)
+        patch.delenv("MLFLOW_RUN_ID", raising=False)
+        root = tmp_path_factory.mktemp("elsewhere")
+        yield real(root, "sweep", *GRID, "n_jobs=1", "timing=skip", "tracking.machine=cellar")
+
+
+def test_counts_are_the_same_with_another_number_of_workers(
+    swept: Result, elsewhere: Result
+) -> None:
     digests = [
         {job["name"]: job["tags"]["counts.digest"] for job in result.summary["jobs"]}
-        for result in (swept, again)
+        for result in (swept, elsewhere)
     ]
     assert digests[0] == digests[1]
+
+
+def test_a_real_sweep_is_carried_to_another_machine_and_compared_there(
+    swept: Result, elsewhere: Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sent, own = held(swept.root), held(elsewhere.root, every_tag=True)
+    file = tmp_path / "swept.zip"
+    assert tell(swept.root, "export", file, "--all") == 0
+    assert tell(elsewhere.root, "import", file) == 0
+    both = held(elsewhere.root)
+    assert len(sent) == 5 and {key: both[key] for key in sent} == sent
+    assert all(run["history"] and run["files"] and all(run["times"]) for run in sent.values())
+    assert {k: held(elsewhere.root, every_tag=True)[k] for k in own} == own
+    before = database(elsewhere.root)
+    assert tell(elsewhere.root, "import", file) == 0
+    assert database(elsewhere.root) == before
+    capsys.readouterr()
+    assert tell(elsewhere.root, "compare", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["counts"]["matched"] == told["counts"]["agreeing"] == 4
+
+
+def database(root: Path) -> list[str]:
+    """All that the tables hold, line by line."""
+    with closing(sqlite3.connect(root / "mlflow.db")) as store:
+        return list(store.iterdump())
+
+
+def test_a_real_sweep_is_carried_to_a_server(
+    swept: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, sent = tmp_path / "swept.zip", held(swept.root)
+    assert tell(swept.root, "export", file, "--all") == 0
+    with team(tmp_path / "team") as page:
+        monkeypatch.setenv("MLFLOW_TRACKING_URI", page.base)
+        for _ in range(2):
+            assert tell(tmp_path, "import", file) == 0
+            assert held(tmp_path) == sent
 
 
 def test_mlflows_own_page_lists_the_runs(swept: Result) -> None:

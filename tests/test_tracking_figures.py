@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from tests.records_factory import make_failed, make_record, make_sweep
 from tracking.drawing import COLOURS, MARKERS, spread
-from tracking.figures import figures
+from tracking.figures import _label_points, figures
 from tracking.rows import rows
 
 
@@ -60,6 +60,18 @@ def test_a_prediction_panels_labels_hide_no_marker(drawn: dict[str, Figure]) -> 
         markers = [line.get_zorder() for line in axes.lines if line.get_marker() in MARKERS]
         assert markers and max(text.get_zorder() for text in axes.texts) < min(markers)
         assert not any(text.get_path_effects() for text in axes.texts)
+
+
+def test_a_points_label_stands_where_no_other_point_is() -> None:
+    def beside(*points: tuple[str, float, float]) -> dict[str, str]:
+        axes = Figure().subplots()
+        _label_points(axes, [(k, x, y, y, y) for k, x, y in points], (0.4, 1.4))
+        return {text.get_text(): text.get_horizontalalignment() for text in axes.texts}
+
+    assert beside(("1", 0.7, 1.0), ("2", 0.85, 1.0)) == {"k=1": "right", "k=2": "left"}
+    assert beside(("1", 0.7, 1.0), ("2", 0.85, 1.2)) == {"k=1": "left", "k=2": "left"}
+    assert beside(("1", 0.7, 1.0), ("2", 0.95, 1.0)) == {"k=1": "left", "k=2": "left"}
+    assert beside(("1", 0.5, 1.0), ("2", 0.65, 1.0))["k=1"] == "left"  # no room at the edge
 
 
 def test_only_what_was_measured_is_drawn() -> None:

@@ -15,6 +15,7 @@ from rich.console import Console
 from pipeline.privacy import hide_passwords
 from tracking import team, transfer
 from tracking.compare import command as compare
+from tracking.printable import printable
 from tracking.reader import find_parent, from_outputs, from_store
 from tracking.recorder import Recorder
 from tracking.runs import FOR_MODELS, run_page
@@ -43,7 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         recorder.check()
         return int(options.run(recorder, options))
     except (ValueError, StoreUnavailable, ServerFailed, OSError) as error:
-        print(hide_passwords(str(error)), file=sys.stderr)
+        told = hide_passwords(str(error))
+        print("\n".join(map(printable, told.splitlines())), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -49,9 +49,14 @@ def as_markdown(found: Found) -> str:
     shown = columns(found)
     lines = ["| " + " | ".join(name for name, _ in shown) + " |", "|---" * len(shown) + "|"]
     lines += [
-        "| " + " | ".join(cell(draft) for _, cell in shown) + " |" for draft in _drafts(found)
+        "| " + " | ".join(_unbroken(cell(draft)) for _, cell in shown) + " |"
+        for draft in _drafts(found)
     ]
     return "\n".join(lines)
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 LEGEND = (

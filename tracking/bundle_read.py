@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import zipfile
 import zlib
 from collections import defaultdict
@@ -13,17 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from pipeline.records import SCHEMA as RECORD_SCHEMA
 from tracking import bundle, zips
-from tracking.bundle import FORMAT, MANIFEST, METRICS, RUNS, SCHEMA, About, BundleRun
+from tracking.bundle import MANIFEST, METRICS, RUNS, About, BundleRun
+from tracking.bundle_json import parsed
+from tracking.bundle_manifest import BundleRefused, about, enter, telling, writer_of
+from tracking.bundle_row import newer_record, run_of
 
-_MOST_MANIFEST_BYTES = 2**26
 _MOST_TABLE_BYTES = 2**28  # a million points; all of a table is held in memory
 _BLOCK_BYTES = 2**20
-_UNREADABLE = (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, NotImplementedError)
-
-
-class BundleRefused(ValueError):
-    """A file that is not imported. One sentence says which, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,87 +42,27 @@ class Bundle:
 def opened(file: Path) -> Iterator[Bundle]:
     """The bundle in `file`, whole and harmless. BundleRefused otherwise."""
     with ExitStack() as stack:
-        archive, members, manifest = _enter(file, stack)
-        with _telling(file):
+        archive, members, manifest = enter(file, stack)
+        with telling(file):
             hashes = _check_members(archive, members, manifest)
-            runs = _runs(archive, members, hashes)
-            about = _about(manifest)
-            _refuse_newer_records(file, runs, about)
-        yield Bundle(file, about, runs, archive, members)
+            rows = list(_rows(archive, members[RUNS]))
+            _refuse_newer_records(file, rows, manifest)
+            runs = _runs(archive, members, hashes, rows)
+            told = about(manifest)
+        try:
+            yield Bundle(file, told, runs, archive, members)
+        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+            raise BundleRefused(
+                f"{file} was whole, and was changed while it was read ({error}): import it again"
+            ) from error
 
 
-def read_manifest(file: Path) -> dict[str, Any]:
-    """What the bundle says of itself. BundleRefused where the file is none, or a newer one."""
-    with ExitStack() as stack:
-        return _enter(file, stack)[2]
-
-
-def _enter(
-    file: Path, stack: ExitStack
-) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo], dict[str, Any]]:
-    if not file.is_file():
-        raise BundleRefused(f"there is no file {file}")
-    raw = stack.enter_context(_open(file))
-    if not zipfile.is_zipfile(raw):
-        raise BundleRefused(
-            f"{file} is no bundle, or was cut off: write it again with `make export`"
-        )
-    with _telling(file):
-        archive = stack.enter_context(zipfile.ZipFile(raw))
-        members = zips.members(archive, file.stat().st_size)
-        if MANIFEST not in members:
-            raise BundleRefused(f"{file} is a zip, but no bundle of specsweep's: see `make export`")
-        if members[MANIFEST].file_size > _MOST_MANIFEST_BYTES:
-            raise zips.BadZip("has a manifest that is too large")
-        manifest = json.loads(archive.read(members[MANIFEST]))
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise BundleRefused(f"{file} is a zip, but no bundle of specsweep's: see `make export`")
-    _refuse_newer(file, manifest)
-    return archive, members, manifest
-
-
-def _open(file: Path) -> IO[bytes]:
-    try:
-        return file.open("rb")
-    except OSError as error:
-        raise BundleRefused(f"{file} cannot be read: {error.strerror}") from error
-
-
-@contextmanager
-def _telling(file: Path) -> Iterator[None]:
-    """Whatever is found wrong inside becomes one sentence about the file."""
-    try:
-        yield
-    except BundleRefused:
-        raise
-    except zips.BadZip as error:
-        raise BundleRefused(f"{file} is refused: it {error}; nothing was imported") from error
-    except (*_UNREADABLE, ValueError, KeyError, TypeError, RecursionError, OSError) as error:
-        told = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise BundleRefused(
-            f"{file} is damaged ({told}): copy it again, or write it again with `make export`; "
-            "nothing was imported"
-        ) from error
-
-
-def _refuse_newer(file: Path, manifest: dict[str, Any]) -> None:
-    schema = manifest.get("schema")
-    if type(schema) is not int or schema < 1:
-        raise BundleRefused(f"{file} is damaged: its manifest has no schema")
-    if schema > SCHEMA:
-        raise BundleRefused(
-            f"{file} has schema {schema}, and this specsweep reads up to {SCHEMA}: update to "
-            f"specsweep {manifest.get('program')} or newer, which wrote it; nothing was imported"
-        )
-
-
-def _refuse_newer_records(file: Path, runs: tuple[BundleRun, ...], about: About) -> None:
-    newer = next((told for run in runs if (told := bundle.newer_record(run))), None)
+def _refuse_newer_records(file: Path, rows: list[dict[str, Any]], manifest: dict[str, Any]) -> None:
+    newer = next((told for row in rows if (told := newer_record(row))), None)
     if newer is not None:
         raise BundleRefused(
             f"{file} holds records of schema {newer}, and this specsweep reads up to "
-            f"{bundle.RECORD_SCHEMA}: update to specsweep {about.program} or newer, which wrote "
-            "it; nothing was imported"
+            f"{RECORD_SCHEMA}: update to {writer_of(manifest)}; nothing was imported"
         )
 
 
@@ -158,20 +95,19 @@ def _sha256(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
 
 
 def _runs(
-    archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], hashes: dict[str, str]
+    archive: zipfile.ZipFile,
+    members: dict[str, zipfile.ZipInfo],
+    hashes: dict[str, str],
+    rows: list[dict[str, Any]],
 ) -> tuple[BundleRun, ...]:
     points = defaultdict(list)
     for row in _rows(archive, members[METRICS]):
         points[row["run"]].append(row)
-    files: dict[str, dict[str, str]] = defaultdict(dict)
-    for name, sha256 in hashes.items():
-        if name not in (RUNS, METRICS):
-            artifacts, sweep, job, path = name.split("/", 3)
-            files[f"{artifacts}/{sweep}/{job}/"][path] = sha256
+    files = _files(hashes)
     runs: dict[str, BundleRun] = {}
-    for row in _rows(archive, members[RUNS]):
+    for row in rows:
         folder = f"{bundle.ARTIFACTS}/{row['sweep']}/{row['job'] or 'sweep'}/"
-        run = bundle.run_of(row, points.pop(row["run"], ()), files.pop(folder, {}))
+        run = run_of(row, points.pop(row["run"], ()), files.pop(folder, {}))
         if run.key in runs:
             raise ValueError(f"run {run.key} is there twice")
         runs[run.key] = run
@@ -183,18 +119,24 @@ def _runs(
     return tuple(sorted(runs.values(), key=lambda run: bool(run.job)))
 
 
+def _files(hashes: dict[str, str]) -> dict[str, dict[str, str]]:
+    """The hashes of a run's files by their path inside it, by the run's folder."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for name, sha256 in hashes.items():
+        if name in (RUNS, METRICS):
+            continue
+        parts = name.split("/", 3)
+        if len(parts) < 4:
+            raise ValueError(f"{name} belongs to no run")
+        found["/".join(parts[:3]) + "/"][parts[3]] = sha256
+    return found
+
+
 def _rows(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[dict[str, Any]]:
     if info.file_size > _MOST_TABLE_BYTES:
         raise zips.BadZip(f"has a table of {info.file_size:,} bytes: too large")
     for line in archive.read(info).splitlines():
-        row = json.loads(line)
-        if not isinstance(row, dict):
-            raise ValueError(f"{info.filename} has a line that is no row")
+        row = parsed(line)
+        if not isinstance(row, dict) or not isinstance(row.get("run"), str):
+            raise ValueError(f"{info.filename} has a line that is no row of a run")
         yield row
-
-
-def _about(manifest: dict[str, Any]) -> About:
-    texts = [manifest["exported"], manifest["program"], *manifest["machines"]]
-    if not all(isinstance(text, str) and len(text) < 200 for text in texts):
-        raise ValueError("its manifest is not what `make export` writes")
-    return About(texts[0], texts[1], tuple(texts[2:]))

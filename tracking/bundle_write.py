@@ -15,7 +15,8 @@ from typing import IO, Any
 
 from tracking import zips
 from tracking.bundle import FORMAT, MANIFEST, METRICS, RUNS, SCHEMA, About, BundleRun
-from tracking.bundle_read import BundleRefused, read_manifest
+from tracking.bundle_manifest import BundleRefused, about, read_manifest
+from tracking.bundle_row import run_of
 
 _DATE = (1980, 1, 1, 0, 0, 0)  # a zip's own dates know no time zone: this bundle's are inside
 
@@ -27,25 +28,36 @@ class BundleWriter:
         self._archive = archive
         self._runs: list[BundleRun] = []
         self._members: dict[str, dict[str, Any]] = {}
+        self._folders: set[str] = set()
 
     def add(self, run: BundleRun, files: Mapping[str, Path]) -> None:
-        """A run, and where its files are now, by their path inside it."""
-        for path, file in files.items():
+        """A run, and where its files are now, by their path inside it.
+
+        ValueError, and nothing of it is added, where an import would refuse it.
+        """
+        run_of(run.row(), run.point_rows(), run.files)
+        names = {zips.safe_name(run.folder + path): file for path, file in files.items()}
+        zips.check_together(names)
+        if run.folder.casefold() in self._folders:
+            raise ValueError(f"another run is called {run.key} too")
+        self._folders.add(run.folder.casefold())
+        for name, file in names.items():
             with file.open("rb") as content:
-                self._write(zips.safe_name(run.folder + path), content)
+                self._write(name, content)
         self._runs.append(run)
 
-    def close(self, about: About) -> None:
+    def close(self, told: About) -> None:
         """The tables, and the manifest last: a zip without one is not a bundle."""
         self._write_rows(RUNS, (run.row() for run in self._runs))
         self._write_rows(METRICS, (row for run in self._runs for row in run.point_rows()))
         manifest = {
             "format": FORMAT,
             "schema": SCHEMA,
-            **dataclasses.asdict(about),
+            **dataclasses.asdict(told),
             "sweeps": [_sweep(run, self._runs) for run in self._runs if not run.job],
             "members": self._members,
         }
+        about(manifest)
         text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
         self._archive.writestr(_info(MANIFEST), text)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +12,10 @@ from tracking import bundle, zips
 from tracking.artifacts import fetched
 from tracking.bundle import About, BundleRun
 from tracking.bundle_write import BundleWriter, writing
+from tracking.chosen import Chosen
 from tracking.histories import histories
 from tracking.payload import Point
-from tracking.runs import KIND_TAG, better_run, quote, search
+from tracking.printable import printable
 from tracking.store import Store
 from tracking.trouble import unavailable
 from tracking.version import version
@@ -24,87 +24,61 @@ if TYPE_CHECKING:
     from mlflow.entities import Run
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """A sweep's own run, and those of its jobs."""
+@dataclass(slots=True)
+class Exported:
+    """What a bundle holds. `remarks` and `left_out` are sentences; a run that no import would take
+    is left out, and where it is a sweep's own, all of the sweep."""
 
-    parent: Run
-    jobs: list[Run]
-
-    @property
-    def sweep_id(self) -> str:
-        return str(self.parent.data.tags["sweep.id"])
-
-    @property
-    def machine(self) -> str:
-        return str(self.parent.data.tags.get("machine.name", ""))
+    sweeps: int = 0
+    jobs: int = 0
+    machines: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
 
-def choose(store: Store, sweep_ids: Sequence[str] = (), every: bool = False) -> list[Chosen]:
-    """The sweeps of these ids, or `every` one, or the newest. ValueError where there is none.
-
-    The newest is one that was recorded here, where there is any: what came with a bundle goes back
-    only when it is asked for.
-    """
-    with unavailable(store.location):
-        parents = list(search(store, f"tags.`{KIND_TAG}` = 'sweep'"))
-        there = {run.data.tags["sweep.id"]: run for run in parents if "sweep.id" in run.data.tags}
-        for sweep_id in sweep_ids:
-            if sweep_id not in there:
-                raise ValueError(
-                    f"there is no sweep {sweep_id!r} in {store.location.shown}: "
-                    f"{_known(there)} (`make resume ARGS={sweep_id}` sends one that waits in "
-                    "outputs/)"
-                )
-        if not there:
-            raise ValueError(f"there is no sweep in {store.location.shown}: run `make sweep`")
-        own = [key for key, run in there.items() if bundle.SOURCE_TAG not in run.data.tags]
-        newest = (own or list(there))[-1]
-        wanted = list(there) if every else list(dict.fromkeys(sweep_ids)) or [newest]
-        return [Chosen(there[sweep_id], _jobs(store, sweep_id)) for sweep_id in wanted]
-
-
-def default_name(chosen: Sequence[Chosen]) -> str:
-    """specsweep-MACHINE-SWEEP.zip, with what there are many of counted."""
-    machines = {one.machine for one in chosen}
-    where = machines.pop() if len(machines) == 1 else f"{len(machines)}-machines"
-    what = chosen[0].sweep_id if len(chosen) == 1 else f"{len(chosen)}-sweeps"
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", f"specsweep-{where or 'machine'}-{what}.zip")
-
-
-def export(store: Store, chosen: Sequence[Chosen], file: Path) -> list[str]:
-    """Writes the bundle. What a reader should know of it, in sentences."""
+def export(store: Store, chosen: Sequence[Chosen], file: Path) -> Exported:
+    """Writes the bundle. ValueError, and no file, where nothing can be in it."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    machines = tuple(dict.fromkeys(one.machine for one in chosen))
-    told: list[str] = []
+    done = Exported()
     with writing(file) as out, unavailable(store.location):
         for one in chosen:
-            runs = [one.parent, *one.jobs]
-            points = histories(store, runs)
-            bare = sum(not _add(store, out, run, points[run.info.run_id]) for run in runs)
-            told += _remarks(one, bare)
-        out.close(About(now, version(), machines))
-    return told
+            _export_sweep(store, out, one, done)
+        if not done.sweeps:
+            raise ValueError(f"nothing can be exported: {'; '.join(done.left_out)}")
+        out.close(About(now, version(), tuple(dict.fromkeys(done.machines))))
+    return done
 
 
-def _jobs(store: Store, sweep_id: str) -> list[Run]:
-    """One run a job."""
-    found: dict[str, Run] = {}
-    for run in search(store, f"tags.`sweep.id` = '{quote(sweep_id)}'"):
-        digest = run.data.tags.get("job.digest")
-        if digest and bundle.PARENT_TAG in run.data.tags:
-            found[digest] = better_run(found[digest], run)[0] if digest in found else run
-    return list(found.values())
+def _export_sweep(store: Store, out: BundleWriter, one: Chosen, done: Exported) -> None:
+    points = histories(store, [one.parent, *one.jobs])
+    bare = 0
+    for run in (one.parent, *one.jobs):
+        try:
+            bare += not _add(store, out, run, points[run.info.run_id])
+        except ValueError as error:
+            done.left_out.append(_left_out(one, run, error))
+            if run is one.parent:
+                return
+        else:
+            done.jobs += run is not one.parent
+    done.sweeps += 1
+    done.machines.append(one.machine)
+    done.remarks += _remarks(one, bare)
+
+
+def _left_out(one: Chosen, run: Run, error: ValueError) -> str:
+    what = f"sweep {one.sweep_id}"
+    if run is not one.parent:
+        what = f"run {run.info.run_name} of {what}"
+    why = f"it {error}: rename it there" if isinstance(error, zips.BadZip) else str(error)
+    return printable(f"{what} is left out, as no import would take it: {why}")
 
 
 def _add(store: Store, out: BundleWriter, run: Run, points: list[Point]) -> bool:
     """Whether a run that has ended has files, as it should."""
     info = run.info
     with fetched(store.client, info.run_id, info.artifact_uri) as files:
-        try:
-            out.add(_bundle_run(run, points), files)
-        except zips.BadZip as error:
-            raise ValueError(f"run {info.run_name} {error}: rename it there") from error
+        out.add(_bundle_run(run, points), files)
         return bool(files) or info.status != "FINISHED"
 
 
@@ -132,8 +106,3 @@ def _remarks(one: Chosen, bare: int) -> Iterable[str]:
         )
     if bare:
         yield f"{bare} runs of sweep {one.sweep_id} have no files in the store"
-
-
-def _known(there: Iterable[str]) -> str:
-    newest = list(there)[-5:]
-    return f"there are {', '.join(newest)}" if newest else "there is none yet"

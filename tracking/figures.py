@@ -25,6 +25,9 @@ from tracking.drawing import (
 )
 from tracking.rows import Row, noise
 
+_Point = tuple[str, float, float, float, float]  # k, predicted, measured, low, high
+_REACH, _HIGH = 0.21, 0.08  # of a panel's width: how far a label reaches, and how high it is
+
 
 def figures(rows: Sequence[Row]) -> dict[str, Figure]:
     """By name: "acceptance", and where there are timings "speedup" and "prediction"."""
@@ -119,17 +122,7 @@ def _panel(axes: Axes, line: Line) -> None:
             capsize=3,
             zorder=3,
         )
-    heights = spread([y for _, _, y, _, _ in points], 0.085 * (limits[1] - limits[0]))
-    for (k, x, *_), height in zip(points, heights, strict=True):
-        axes.annotate(
-            f"k={k}",
-            (x, height),
-            (8, 0),
-            textcoords="offset points",
-            fontsize=SMALL,
-            va="center",
-            zorder=1.5,  # a label must not hide a neighbour's marker
-        )
+    _label_points(axes, points, limits)
     axes.set_title(line.name, color=line.colour, fontsize=TEXT, fontweight="bold")
     axes.set(xlim=limits, ylim=limits, aspect="equal")
     for axis in (axes.xaxis, axes.yaxis):
@@ -138,7 +131,40 @@ def _panel(axes: Axes, line: Line) -> None:
     axes.grid(alpha=0.25)
 
 
-def _point(row: Row) -> tuple[str, float, float, float, float] | None:
+def _label_points(axes: Axes, points: Sequence[_Point], limits: tuple[float, float]) -> None:
+    """Each point's k beside it, on the side where no other point is."""
+    width = limits[1] - limits[0]
+    spots = [(x / width, y / width) for _, x, y, *_ in points]
+    edge = limits[0] / width
+    lefts = [
+        _covers(spot, spots, _REACH)
+        and not _covers(spot, spots, -_REACH)
+        and spot[0] - _REACH > edge
+        for spot in spots
+    ]
+    for left in (False, True):
+        here = [point for point, side in zip(points, lefts, strict=True) if side == left]
+        heights = spread([y for _, _, y, _, _ in here], 0.085 * width)
+        for (k, x, *_), height in zip(here, heights, strict=True):
+            axes.annotate(
+                f"k={k}",
+                (x, height),
+                (-8 if left else 8, 0),
+                textcoords="offset points",
+                fontsize=SMALL,
+                ha="right" if left else "left",
+                va="center",
+                zorder=1.5,  # a label must not hide a neighbour's marker
+            )
+
+
+def _covers(spot: tuple[float, float], spots: Sequence[tuple[float, float]], reach: float) -> bool:
+    """Whether a label beside `spot` would lie on another one's marker; in widths of the panel."""
+    low, high = sorted((spot[0] + reach / 4, spot[0] + reach))
+    return any(low < x < high and abs(y - spot[1]) < _HIGH for x, y in spots)
+
+
+def _point(row: Row) -> _Point | None:
     """k, predicted, measured, low, high."""
     predicted = _predicted(row)
     if predicted is None or row.measured is None or row.low is None or row.high is None:

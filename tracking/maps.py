@@ -92,6 +92,9 @@ def _field(figure: Figure, axes: Axes, grid: Mapping[str, Any], c_end: float) ->
     limit = axes.contour(c, k, needs, levels=[1.0], colors="black", linewidths=2.0)
     for line in (lines, limit):
         axes.clabel(line, fmt="%.1f", fontsize=SMALL)
+    if needs[:, -1].min() >= levels[-2]:  # costs beyond the map need more still
+        red, green, blue, _ = np.ravel(image.cmap(image.norm(levels[-2:].mean())))
+        axes.set_facecolor((red, green, blue))
     bar = figure.colorbar(image, ax=axes)
     bar.set_label("acceptance needed (above 1: none is enough)", fontsize=SMALL)
     bar.ax.tick_params(labelsize=SMALL)

@@ -11,14 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import filelock
 
 from tracking import artifacts, bundle
 from tracking.bundle import BundleRun
 from tracking.bundle_read import Bundle
-from tracking.runs import KIND_TAG, better_run, quote, search
+from tracking.bundle_row import MOST_NAMES
+from tracking.doubles import one_of_each
+from tracking.runs import KIND_TAG
 from tracking.store import Store
 from tracking.trouble import StoreUnavailable, unavailable
 
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 What = Literal["new", "completed", "known"]
 _BATCH = 700  # points; with parameters and tags MLflow takes 1000 things a request
+_MOST_CHARACTERS = 100_000  # of parameters in one: six bytes each at worst, and servers take 1 MB
 
 
 def merge(store: Store, source: Bundle, tick: Callable[[], object] = lambda: None) -> Counter[What]:
@@ -37,8 +40,7 @@ def merge(store: Store, source: Bundle, tick: Callable[[], object] = lambda: Non
     done: Counter[What] = Counter()
     with _alone(store), unavailable(store.location):
         for parent in (run for run in source.runs if not run.job):
-            there = _there(store, parent.sweep_id)
-            ours = _Sweep(store, source, there)
+            ours = _Sweep(store, source, one_of_each(store, parent.sweep_id))
             what = ours.begin(parent)
             for run in source.runs:
                 if run.job and run.sweep_id == parent.sweep_id:
@@ -136,9 +138,12 @@ class _Sweep:
         points = [Metric(p.name, p.value, p.time_ms, p.step) for p in run.points]
         params = [Param(k, v) for k, v in run.params.items() if k not in left.data.params]
         if left.data.tags.get(bundle.EXPORTED_TAG) != self._source.about.exported:
-            self._client.log_batch(
-                run_id, tags=[RunTag(*tag) for tag in (run.tags | self._marks(run)).items()]
-            )
+            tags = (run.tags | self._marks(run)).items()
+            for portion in _portions([RunTag(*tag) for tag in tags]):
+                self._client.log_batch(run_id, tags=portion)
+        *early, params = _portions(params)
+        for portion in early:
+            self._client.log_batch(run_id, params=portion)
         for start in range(_BATCH, len(points), _BATCH):
             self._client.log_batch(run_id, metrics=points[start : start + _BATCH])
         marked = left.data.tags.get(bundle.DIGEST_TAG) == run.digest()
@@ -150,13 +155,16 @@ class _Sweep:
             self._client.update_run(run_id, "RUNNING")
 
 
-def _there(store: Store, sweep_id: str) -> dict[str, Run]:
-    """The sweep's runs in the store, by what names them everywhere."""
-    found: dict[str, Run] = {}
-    for run in search(store, f"tags.`sweep.id` = '{quote(sweep_id)}'"):
-        job = run.data.tags.get("job.digest", "") if bundle.PARENT_TAG in run.data.tags else ""
-        key = f"{sweep_id}/{job}" if job else sweep_id
-        found[key] = better_run(found[key], run)[0] if key in found else run
+def _portions(things: list[Any]) -> list[list[Any]]:
+    """Parameters or tags, in as many requests as their length takes; one at least."""
+    found: list[list[Any]] = [[]]
+    left = _MOST_CHARACTERS
+    for thing in things:
+        left -= len(thing.value)
+        if left < 0 or len(found[-1]) == MOST_NAMES:
+            found.append([])
+            left = _MOST_CHARACTERS - len(thing.value)
+        found[-1].append(thing)
     return found
 
 

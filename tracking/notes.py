@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import subprocess
-
 from pipeline.records import JobRecord
 from tracking import names
-from tracking.python import this_python
+from tracking.python import command_line, this_python
 
 LONGEST_NOTE = 7500
 """Characters; MLflow takes 8000 in a run's description."""
@@ -16,8 +12,7 @@ LONGEST_NOTE = 7500
 
 def command(record: JobRecord) -> str:
     """The command line that runs this very job again, quoted for this system's shell."""
-    words = [this_python(), "-m", "pipeline.sweep", *record.overrides]
-    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
+    return command_line([this_python(), "-m", "pipeline.sweep", *record.overrides])
 
 
 def run_note(record: JobRecord, verdict: str | None) -> str:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,3 +16,8 @@ def this_python() -> str:
     with suppress(ValueError):
         return Path(sys.executable).relative_to(Path.cwd()).as_posix()
     return "python"
+
+
+def command_line(words: Sequence[str]) -> str:
+    """The words as they are typed into this system's shell."""
+    return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)

@@ -200,10 +200,10 @@ def _job(record: JobRecord) -> dict[str, Any]:
 
 
 _LEGEND = """\
-*accept* (acceptance), *t/pass* (tokens per pass), *passes* and *keeps* (the draft's memory) are
-exact counts. In target passes: *c* is the time of a drafted token, *v* that of the verify pass, *o*
-that of the rest of a round. Two predicted speedups: *simple* is t/pass / (1 + k c),
-*full*, with verification and loop counted in, t/pass / (v + k c + o). Measured: *median* of plain
-time over speculative time over all pairs of all seeds, *range* the smallest and the largest. The
-verdict is *ambiguous* where the range overlaps 1 or what plain decoding gives against itself.
-An acceptance with *!* misleads: a draft that is accepted less is faster at that k."""
+*accept* (acceptance) and *t/pass* (tokens per pass) are exact counts. *c* is the time of a drafted
+token in target passes; that of the verify pass is *v*, that of the rest of a round *o*: both are in
+`summary.csv`. Two predicted speedups: *simple* is t/pass / (1 + k c), *full*, with verification and
+loop counted in, t/pass / (v + k c + o). Measured: *median* of plain time over speculative time over
+all pairs of all seeds, *range* the smallest and the largest. The verdict is *ambiguous* where the
+range overlaps 1 or what plain decoding gives against itself. An acceptance with *!* misleads: a
+draft that is accepted less is faster at that k."""

@@ -71,6 +71,7 @@ _MORE: tuple[tuple[str, _Cell], ...] = (
     ("keeps", lambda row: size(row.keeps_bytes)),
 )
 _NAMES_OF_MORE = ((), ("v", "o"), ("v", "o", "keeps"), ("passes", "v", "o", "keeps"))
+_CLOCKS = ("v", "o", *(name for name, _ in _COLUMNS[4:]))
 # Where there is not even room for the predictions' errors.
 _LESS: dict[str, _Cell] = {
     "simple": lambda row: _number(row.predicted_simple, ".2f"),
@@ -137,20 +138,27 @@ def as_rich(rows: Sequence[Row], title: str | None = None, width: int = 80) -> T
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
-    """The same columns; a range's hyphen is one at which a page does not break the line."""
-    shown = columns(rows)
+    """For a page, which has room for ten columns; no cell is broken into two lines."""
+    shown = _on_a_page(rows)
     lines = ["| " + " | ".join(name for name, _ in shown) + " |"]
     lines.append(
         "|" + "|".join("---" if name in ("draft", "verdict") else "---:" for name, _ in shown) + "|"
     )
     for row in rows:
-        cells = [cell(row).strip() for _, cell in shown]
+        cells = [cell(row).strip().replace(" ", "\N{NO-BREAK SPACE}") for _, cell in shown]
         cells = [
             _unbroken(text) if name == "range" else text
             for (name, _), text in zip(shown, cells, strict=True)
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def _on_a_page(rows: Sequence[Row]) -> list[tuple[str, _Cell]]:
+    """What a terminal of 80 columns shows; where nothing was timed, all of the counts."""
+    timed = any(row.measured is not None for row in rows)
+    left_out = [name for name, _ in _MORE] if timed else _CLOCKS
+    return [(name, cell) for name, cell in columns(rows) if name not in left_out]
 
 
 def _unbroken(text: str) -> str:

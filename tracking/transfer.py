@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import signal
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,8 +16,11 @@ from rich.progress import Progress
 
 from tracking import bundle_read
 from tracking.bundle_read import Bundle
-from tracking.export import choose, default_name, export
+from tracking.chosen import choose, default_name
+from tracking.export import export
 from tracking.merge import merge
+from tracking.printable import printable
+from tracking.python import command_line, this_python
 from tracking.recorder import Recorder
 
 _EXPORT_HELP = """\
@@ -63,14 +67,23 @@ def _export(recorder: Recorder, options: argparse.Namespace) -> int:
     store = recorder.open()
     chosen = choose(store, options.sweep, options.all)
     file = options.file or Path(default_name(chosen))
-    remarks = export(store, chosen, file)
-    jobs = sum(len(one.jobs) for one in chosen)
+    done = export(store, chosen, file)
     size_mb = file.stat().st_size / 1e6
-    print(f"{file}: {_many(len(chosen), 'sweep')}, {_many(jobs, 'job')}, {size_mb:.1f} MB")
-    for remark in remarks:
+    held = f"{_many(done.sweeps, 'sweep')}, {_many(done.jobs, 'job')}, {size_mb:.1f} MB"
+    print(f"{printable(file)}: {held}")
+    for remark in done.remarks:
         print(remark)
-    print(f"On another machine: make import FILE={file.name}")
-    return 0
+    print(f"On another machine: {import_command(file.name)}")
+    for sentence in done.left_out:
+        print(sentence, file=sys.stderr)
+    return 1 if done.left_out else 0
+
+
+def import_command(file: str) -> str:
+    """As it is typed into this system's shell; `make` would take some signs for its own."""
+    if set(file) & set("$\"\\`#%'"):
+        return printable(command_line([this_python(), "-m", "tracking", "import", file]))
+    return printable(command_line(["make", "import", f"FILE={file}"]))
 
 
 def _import(recorder: Recorder, options: argparse.Namespace) -> int:
@@ -81,7 +94,7 @@ def _import(recorder: Recorder, options: argparse.Namespace) -> int:
             with _progress(len(source.runs)) as tick:
                 done = merge(store, source, tick)
         except KeyboardInterrupt:
-            print(f"broken off; the same command completes it: import {options.file}")
+            print(f"broken off; the same command completes it: {import_command(str(options.file))}")
             return 130
     print(_told(source, done))
     sweeps = [run.sweep_id for run in source.runs if not run.job]
@@ -91,7 +104,7 @@ def _import(recorder: Recorder, options: argparse.Namespace) -> int:
 
 def _told(source: Bundle, done: Counter[Any]) -> str:
     sweeps = sum(not run.job for run in source.runs)
-    where = ", ".join(name for name in source.about.machines if name)
+    where = printable(", ".join(name for name in source.about.machines if name))
     what = f"{_many(sweeps, 'sweep')}{f' of {where}' if where else ''}, "
     if done["known"] == done.total():
         return f"{what}{_many(done.total(), 'run')}: all of them are here already, nothing changed"

@@ -14,15 +14,15 @@ from tracking.store import Store
 
 _TAG = "mlflow.sharedViewState."
 _FASTEST_FIRST = "metrics.`time/speedup_median`"
-_COLUMNS = {  # and the width in pixels at which the heading is not cut
+_COLUMNS = {  # and the width in pixels at which neither heading nor figures are cut
+    "tags.`verdict`": 90,
     _FASTEST_FIRST: 165,
+    "metrics.`count/acceptance_rate`": 158,
+    "metrics.`count/tokens_per_pass`": 160,
+    "metrics.`cost/c`": 160,
     "metrics.`time/speedup_min`": 150,
     "metrics.`time/speedup_max`": 150,
-    "tags.`verdict`": 100,
-    "metrics.`cost/c`": 160,
-    "metrics.`count/acceptance_rate`": 175,
-    "metrics.`count/tokens_per_pass`": 175,
-    "metrics.`cost/predicted`": 130,
+    "metrics.`cost/predicted`": 150,
     "tags.`load.state`": 100,
 }
 
@@ -45,6 +45,7 @@ _CHARTS = {
     "clocks: how busy the machine was": ("load/others_share", "load/before_1m", "load/after_1m"),
 }
 _BARS = 40
+_CARDS = {"columns": 3, "cardHeight": 560}  # so high that the figures in a dozen bars can be read
 
 
 def jobs_view(sweep_id: str) -> str:
@@ -62,7 +63,7 @@ def jobs_view(sweep_id: str) -> str:
         "hideEmptyCharts": True,
         "isAccordionReordered": True,  # else they are sorted by name
         "compareRunSections": [
-            {"uuid": section, "name": section, "display": True, "isReordered": False}
+            {"uuid": section, "name": section, "display": True, "isReordered": False, **_CARDS}
             for section in _CHARTS
         ],
         "compareRunCharts": [

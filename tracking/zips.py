@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import stat
+import unicodedata
 import zipfile
+from collections.abc import Iterable
 
 MOST_MEMBERS = 200_000
 MOST_BYTES = 8 * 2**30  # of all members together, unpacked
@@ -34,28 +36,33 @@ def members(archive: zipfile.ZipFile, packed_bytes: int) -> dict[str, zipfile.Zi
     if len(infos) > MOST_MEMBERS:
         raise BadZip(f"holds {len(infos):,} files, and at most {MOST_MEMBERS:,} are read")
     found: dict[str, zipfile.ZipInfo] = {}
-    seen: set[str] = set()
     for info in infos:
         name = safe_name(info.orig_filename)
-        folded = name.casefold()  # one file where the system does not tell cases apart
-        if folded in seen:
-            raise BadZip(f"holds {name!r} twice")
-        seen.add(folded)
         _check_kind(info, name)
+        if name in found:
+            raise BadZip(f"holds {name!r} twice")
         if not info.is_dir():
             found[name] = info
-    _check_folders(found)
+    check_together(found)
     _check_sizes(found, packed_bytes)
     return found
 
 
-def _check_folders(found: dict[str, zipfile.ZipInfo]) -> None:
-    """A file cannot be a folder too."""
-    folded = {name.casefold() for name in found}
-    for name in found:
-        parts = name.casefold().split("/")
+def check_together(names: Iterable[str]) -> None:
+    """BadZip where two files are one, or one is a folder too, on a system that tells neither cases
+    nor ways to write an accent apart."""
+    folded: dict[str, str] = {}
+    for name in names:
+        if folded.setdefault(_folded(name), name) != name:
+            raise BadZip(f"holds {name!r} twice")
+    for one, name in folded.items():
+        parts = one.split("/")
         if any("/".join(parts[:end]) in folded for end in range(1, len(parts))):
             raise BadZip(f"holds {name!r} in a folder that is a file too")
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
 def safe_name(name: str) -> str:
