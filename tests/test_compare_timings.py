@@ -42,6 +42,38 @@ def test_a_sweep_whose_load_changed_has_a_column_for_each_state() -> None:
     ]
 
 
+def test_a_sweep_that_went_on_on_another_machine_has_a_column_for_each() -> None:
+    """Its own tags are those of the machine that ended it."""
+    first, second = make_record("int8", 4, 0), make_record("int8", 4, 1)
+    here = {"machine.id": "0123456789ab", "machine.name": "attic", "machine.cpu": "old"}
+    noisy = first.metrics | {"null/ratio_min": 0.5, "null/ratio_max": 2.0}
+    first = replace(first, tags=first.tags | here, metrics=noisy)
+    mixed = on_machine("cellar", [first, second])
+    mixed = replace(mixed, tags={**mixed.tags, "machine.cpu": "new", "machine.power": "mains"})
+    found = side_by_side(mixed)
+    assert [(c.label, len(c.records)) for c in found.columns] == [
+        ("attic idle", 1),
+        ("cellar idle", 1),
+    ]
+    assert [sweep.label for sweep in found.sweeps] == ["attic + cellar"]
+    assert [fact.told.get("cpu") for fact in found.facts] == ["old", "new"]
+    assert [fact.told.get("power") for fact in found.facts] == [None, "mains"]
+    assert [fact.noise for fact in found.facts] == [(0.5, 2.0), (0.96, 1.05)]
+    (line,) = found.lines
+    assert [cell and cell.null_high for cell in line.cells] == [2.0, 1.05]
+    assert [row["machine"] for row in tidy(found)] == ["attic", "cellar"]
+
+
+def test_its_jobs_stand_beside_each_machines_own_sweep_and_in_its_ranks() -> None:
+    jobs = make_sweep(("int8", "bigram"), (1,), (0, 1))
+    moved = {"machine.id": "0123456789ab", "machine.name": "attic"}
+    half = [replace(r, tags=r.tags | moved) if r.params["seed"] == 0 else r for r in jobs]
+    found = side_by_side(on_machine("cellar", half), on_machine("tower", jobs))
+    labels = [found.columns[rank.column].label for rank in found.ranks]
+    assert labels == ["attic idle", "cellar idle", "tower idle"]
+    assert found.counts.agreeing == 4
+
+
 def test_one_sweep_under_two_loads_is_enough_to_compare() -> None:
     calm, stormy = make_record("int8", 4, 0), make_record("int8", 4, 1)
     stormy = replace(stormy, tags=stormy.tags | {"load.state": "busy"})

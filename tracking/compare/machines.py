@@ -35,11 +35,7 @@ class Facts:
 
 
 def facts(column: Column) -> Facts:
-    told = {
-        name.removeprefix("machine."): value
-        for name, value in column.sweep.tags.items()
-        if name.startswith("machine.")
-    }
+    told = {name.removeprefix("machine."): value for name, value in column.told.items()}
     low, high = (_range(column.records, f"null/ratio_{end}") for end in ("min", "max"))
     return Facts(
         label=column.label,

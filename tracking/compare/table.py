@@ -74,7 +74,7 @@ def tidy(comparison: Comparison) -> list[dict[str, Any]]:
             if row is None:
                 continue
             about = {"draft": row.draft, "k": row.k, **row.split, "column": column.label}
-            about |= {"machine": column.sweep.tags.get("machine.name", ""), "load": column.load}
+            about |= {"machine": column.told.get("machine.name", ""), "load": column.load}
             about["sweep"] = column.sweep.id
             found.append(about | {name: getattr(row, name) for name in names})
     return found
