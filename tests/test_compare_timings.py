@@ -125,7 +125,7 @@ def test_a_flip_is_told_first_and_with_the_cost_that_makes_it() -> None:
         "0.80 (0.70-0.90), because c is 0.20 on cellar idle, 1.06 on attic idle."
     ]
     assert entries(found)[0].name == "int8 k=4"
-    assert entries(found)[0].flips
+    assert entries(found)[0].flips == "whole"
 
 
 def test_every_term_that_matters_is_named() -> None:
@@ -144,6 +144,16 @@ def test_a_flip_that_the_costs_do_not_predict_is_not_explained_by_them() -> None
     assert "because" not in sentence
 
 
+def test_costs_that_differ_by_less_than_predictions_are_off_explain_nothing() -> None:
+    """They predict both verdicts, but by 16%, where they are off by 50%."""
+    pays, loses = one((2.0, 2.1, 2.2), c=0.85, v=1.0, o=0.1), one(SLOW, c=1.05, v=1.0, o=0.1)
+    found = side_by_side(on_machine("attic", loses), on_machine("cellar", pays))
+    (flip,), (sentence,) = found.flips, flip_sentences(found)
+    won, lost = flip.line.cells[flip.pays], flip.line.cells[flip.loses]
+    assert won and lost and (won.predicted or 0) > 1 > (lost.predicted or 0)
+    assert "do not explain it: they predict 1.0" in sentence and "are off by up to" in sentence
+
+
 def test_a_whole_flip_comes_before_one_that_is_only_not_told_apart() -> None:
     bigram = timed(make_record("bigram", 1), FAST)
     level = timed(make_record("bigram", 1), LEVEL)
@@ -154,6 +164,19 @@ def test_a_whole_flip_comes_before_one_that_is_only_not_told_apart() -> None:
         ("int8 k=4", True),
         ("bigram k=1", False),
     ]
+    assert [(entry.name, entry.flips) for entry in entries(found)] == [
+        ("int8 k=4", "whole"),
+        ("bigram k=1", "half"),
+    ]
+
+
+def test_a_half_flip_is_told_by_the_cost_that_differs() -> None:
+    """Plain decoding is within the other's range, so its prediction need not be below 1."""
+    pays, level = one(FAST, c=0.5, v=1.1, o=0.1), one((0.9, 1.0, 1.1), c=0.75, v=1.1, o=0.1)
+    found = side_by_side(on_machine("attic", level), on_machine("cellar", pays))
+    (sentence,) = flip_sentences(found)
+    assert "is not told apart from plain decoding on attic idle" in sentence
+    assert "because c is 0.50 on cellar idle, 0.75 on attic idle." in sentence
 
 
 def test_without_a_flip_that_is_said() -> None:

@@ -39,8 +39,8 @@ def test_the_timings_of_the_same_weights_in_other_folders_meet(elsewhere: str) -
     ("elsewhere", "names"),
     [
         (MAC, ("own", "mine")),
-        (WINDOWS, ("own (feedfeed)", "own (beefbeef)")),
-        (LINUX, ("own (feedfeed)", "own (beefbeef)")),  # of the same name on two machines
+        (WINDOWS, ("own (feed)", "own (beef)")),
+        (LINUX, ("own (feed)", "own (beef)")),  # of the same name on two machines
     ],
 )
 def test_other_weights_stand_apart_and_are_named(elsewhere: str, names: tuple[str, str]) -> None:
@@ -79,3 +79,17 @@ def test_a_headline_that_misleads_marks_the_rows_of_its_own_weights() -> None:
     every = rows([*with_weights(LINUX), *with_weights(MAC, OTHER)])
     pair = {"setting": {"k": "4", "target": MAC}, "accepted_more": "int8", "faster": "bigram"}
     assert marked(every, {"misleading": [pair]}) == {"int8 k=4 target=mine"}
+
+
+def test_drafts_whose_weights_are_the_same_everywhere_are_not_marked() -> None:
+    jobs = with_weights("shipped")
+    other = [nudged(r) if r.params["draft"] == "int8" else r for r in jobs]
+    found = side_by_side(on_machine("attic", jobs), on_machine("cellar", other))
+    assert [line.name for line in found.lines] == [
+        "int8 k=1 target=shipped (feed)",
+        "int8 k=4 target=shipped (feed)",
+        "bigram k=1",
+        "bigram k=4",
+        "int8 k=1 target=shipped (beef)",
+        "int8 k=4 target=shipped (beef)",
+    ]

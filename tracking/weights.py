@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from pipeline.records import JobRecord
 
-_DIGITS = 8  # of a digest, where a name alone does not tell two apart
+_DIGITS = 4  # of a digest, where a name alone does not tell two apart
 _Key = tuple[str, str]  # draft, what the weights are
 
 
@@ -25,12 +25,17 @@ class Weights:
         for record in records:
             self._names.setdefault(_key(record), _folder(record))
         self._taken = Counter((draft, name) for (draft, _), name in self._names.items())
-        drafts = Counter(draft for draft, _ in self._names)
-        self.vary = any(weights > 1 for weights in drafts.values())
+        self._of = Counter(draft for draft, _ in self._names)
+        self.vary = any(weights > 1 for weights in self._of.values())
 
     def name(self, record: JobRecord) -> str:
-        """The same for the same weights, unlike any other weights of that draft."""
+        """The same for the same weights, unlike any other weights of that draft.
+
+        "none" where there is nothing to tell: one folder's name, and this draft has one of it.
+        """
         key = _key(record)
+        if self._of[key[0]] == 1 and len(set(self._names.values())) == 1:
+            return "none"
         name = self._names.get(key, _folder(record))
         return f"{name} ({key[1][:_DIGITS]})" if self._taken[key[0], name] > 1 else name
 

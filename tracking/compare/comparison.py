@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tracking.compare.counts import Counts, Fetch, compare_counts
-from tracking.compare.machines import Facts, facts
+from tracking.compare.machines import Facts, facts, untimed
 from tracking.compare.ranks import Rank, ranks
 from tracking.compare.sweeps import Column, Sweep, columns, labelled
 from tracking.compare.timings import Flip, Line, flips, lines
@@ -22,8 +22,11 @@ class NothingToCompare(ValueError):
 
 @dataclass(frozen=True)
 class Comparison:
+    """`notes` say how the sweeps were chosen, where that is worth saying."""
+
     sweeps: Sequence[Sweep]
     counts: Counts
+    notes: Sequence[str] = ()
 
     @cached_property
     def columns(self) -> list[Column]:
@@ -34,6 +37,13 @@ class Comparison:
         return lines(self.columns)
 
     @property
+    def intervals(self) -> bool:
+        """Whether some range is the interval for the median, narrower than from end to end."""
+        metrics = [record.metrics for column in self.columns for record in column.records]
+        ends = (("time/speedup_low", "time/speedup_min"), ("time/speedup_high", "time/speedup_max"))
+        return any(m[a] != m.get(b) for m in metrics for a, b in ends if a in m)
+
+    @cached_property
     def flips(self) -> list[Flip]:
         return flips(self.lines)
 
@@ -43,7 +53,14 @@ class Comparison:
 
     @property
     def facts(self) -> list[Facts]:
+        """Of each column."""
         return [facts(column) for column in self.columns]
+
+    @property
+    def untimed(self) -> list[Facts]:
+        """Of the sweeps that have no column."""
+        timed = {column.sweep.id for column in self.columns}
+        return [untimed(sweep) for sweep in self.sweeps if sweep.id not in timed]
 
     @property
     def name(self) -> str:
