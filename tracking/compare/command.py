@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,20 @@ from urllib.request import url2pathname
 
 from rich.console import Console
 
+from tracking.load import BOUNDS
 from tracking.recorder import Recorder
 from tracking.runs import run_page
 from tracking.store import Store
 from tracking.trouble import unavailable
 
 _HELP = "put sweeps of several machines, or of one under several loads, side by side"
-_ABOUT = """\
+_ABOUT = f"""\
 Counts of the same jobs must agree, timings need not: they stand in columns, one for each machine
-and state of load (idle, light, busy), and nothing is pooled across columns. Without an argument the
-newest sweep of each machine and state of load in the store is taken. The comparison is printed, and
-kept in MLflow as a run of its own with the page, the table and the data as artifacts.
+and state of load, and nothing is pooled across columns. States of load: {BOUNDS}.
+Without an argument the newest sweep of each machine and state of load in the store is taken, or an
+older one that has more than twice as many jobs in common with the others; which, and how to take
+the newest, is said. The comparison is printed, and kept in MLflow as a run of its own with the
+page, the table and the data as artifacts.
 """
 
 
@@ -70,11 +74,13 @@ def run(recorder: Recorder, options: argparse.Namespace) -> int:
 
     stored = StoredSweeps(store)
     with unavailable(store.location):
-        sweeps = choose(stored, options.sweep, options.machine, options.last)
-        comparison = compare(sweeps, stored.whole)
+        chosen = choose(stored, options.sweep, options.machine, options.last)
+        comparison = compare(chosen.sweeps, stored.whole, chosen.notes, chosen.asked, chosen.more)
     output = Output.of(comparison)
+    for stream in (sys.stdout, sys.stderr):
+        _take_every_name(stream)
     if options.json:
-        print(output.data)
+        print(output.ascii_data)
     else:
         show(comparison, Console())
     if options.html:
@@ -85,6 +91,12 @@ def run(recorder: Recorder, options: argparse.Namespace) -> int:
         _where(store, comparison.name, run_id, options), file=sys.stderr if options.json else None
     )
     return 0
+
+
+def _take_every_name(stream: Any) -> None:
+    """Characters that the terminal's encoding lacks are escaped, and end nothing."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
 
 
 def _where(store: Store, name: str, run_id: str, options: argparse.Namespace) -> str:

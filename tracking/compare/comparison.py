@@ -76,28 +76,37 @@ class Comparison:
         return hashlib.sha256("\n".join(sorted(told)).encode()).hexdigest()
 
 
-def compare(sweeps: Iterable[Sweep], fetch: Fetch) -> Comparison:
+def compare(
+    sweeps: Iterable[Sweep],
+    fetch: Fetch,
+    notes: Sequence[str] = (),
+    asked: str = "",
+    more: str = "",
+) -> Comparison:
     """NothingToCompare for fewer than two sides, or sweeps without a job in common.
 
     One sweep is enough where it was timed under two states of load. `fetch` gives a job's whole
-    record, see `Fetch`.
+    record, see `Fetch`; the others are as in `choose.Choice`.
     """
     sweeps = labelled(sweeps)
     if len(sweeps) < 2 and len(columns(sweeps)) < 2:
-        raise NothingToCompare(_lonely(sweeps))
-    found = Comparison(sweeps, compare_counts(sweeps, fetch))
+        raise NothingToCompare(_lonely(sweeps, notes, asked, more))
+    found = Comparison(sweeps, compare_counts(sweeps, fetch), notes)
     shared = any(sum(cell is not None for cell in line.cells) > 1 for line in found.lines)
     if not found.counts.matches and not shared:
         raise NothingToCompare(_strangers(sweeps))
     return found
 
 
-def _lonely(sweeps: Sequence[Sweep]) -> str:
+def _lonely(sweeps: Sequence[Sweep], notes: Sequence[str], asked: str, more: str) -> str:
     there = f"only {sweeps[0].label} ({sweeps[0].id})" if sweeps else "no sweep"
+    left_out = "".join(f"; {note[0].lower()}{note[1:].rstrip('.')}" for note in notes)
+    if asked:
+        return f"with {asked} there is {there} to compare: {more}{left_out}"
     return (
         f"there is {there} to compare: bring another machine's results with `make import "
         "FILE=...`, run `make sweep` again under another load, or name two sweeps with "
-        "--sweep ID --sweep ID"
+        f"--sweep ID --sweep ID{left_out}"
     )
 
 

@@ -29,6 +29,11 @@ class Output:
     data: str
     files: Mapping[str, str | bytes]
 
+    @property
+    def ascii_data(self) -> str:
+        """The same data for a stream of any encoding."""
+        return json.dumps(json.loads(self.data), indent=1)
+
     @classmethod
     def of(cls, comparison: Comparison) -> Output:
         drawn = draw(comparison)
