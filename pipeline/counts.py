@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +43,7 @@ def traces(
             tuple(one.round for one in each),
             tuple(value for one in each for value in one.alpha),
             min((one.margin for one in each), default=1.0),
+            tuple(one.margin for one in each),
         )
         for each in found.values()
     ]
@@ -83,6 +85,18 @@ def _margins(step: Step, rows: Ints, rule: Rule | None) -> Floats:
     calls.append(rule.margin(p, q, drafted, u, u_next, step.accepted[rows]))
     least: Floats = np.min(calls, axis=0)
     return least
+
+
+def with_gaps(trace_: Trace, gaps: Floats) -> Trace:
+    """The trace with margins no wider than `gaps (T,)`, those of the choices along its text."""
+    if not len(gaps):
+        return trace_
+    ends = [round_.start + len(round_.emitted) for round_ in trace_.rounds]
+    margins = tuple(
+        min(margin, float(gaps[round_.start : end].min(initial=1.0)))
+        for round_, end, margin in zip(trace_.rounds, ends, trace_.margins, strict=True)
+    )
+    return replace(trace_, margins=margins, margin_min=min(trace_.margin_min, float(gaps.min())))
 
 
 def digest(trace_: Trace) -> str:
@@ -134,9 +148,15 @@ def by_position(trace_: Trace) -> dict[str, list[tuple[int, float]]]:
     return {"count/accept_at": at, "count/accept_joint": joint}
 
 
-def tidy(trace_: Trace) -> list[dict[str, int]]:
-    """One row a round, for the record. With trees it says how many tokens each had."""
+def tidy(trace_: Trace) -> list[dict[str, int | float]]:
+    """One row a round, for the record. With trees it says how many tokens each had.
+
+    `margin`, to three digits, is how near the round's closest decision was to going the other way:
+    where two machines disagree, that of the round in which they part tells whether rounding can be
+    the cause. Records from before it was kept lack it.
+    """
     has_trees = any(r.nodes for r in trace_.rounds)
+    margins: Sequence[float | None] = trace_.margins or [None] * len(trace_.rounds)
     return [
         {
             "round": index,
@@ -146,5 +166,6 @@ def tidy(trace_: Trace) -> list[dict[str, int]]:
             "emitted": len(r.emitted),
         }
         | ({"nodes": r.nodes} if has_trees else {})
-        for index, r in enumerate(trace_.rounds)
+        | ({} if margin is None else {"margin": float(f"{margin:.2e}")})
+        for index, (r, margin) in enumerate(zip(trace_.rounds, margins, strict=True))
     ]

@@ -65,7 +65,7 @@ def count(job: JobSpec) -> JobRecord:
     run = bench.speculative(Uniforms(job.seed))
     trace = counts.trace(run.steps, bench.rule)
     text = np.array(trace.tokens)
-    trace = replace(trace, margin_min=min(trace.margin_min, ties.margin(bench, text)))
+    trace = counts.with_gaps(trace, ties.gaps(bench, text))
     law = distribution.metrics(bench, text)
     near_tie = trace.margin_min < NEAR_TIE
     return JobRecord(

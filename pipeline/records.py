@@ -40,13 +40,14 @@ class Round:
 class Trace:
     """A whole decode: its rounds, and what the decisions say about their own safety.
 
-    `alpha` holds Σₓ min(p, q) of every tested position, `margin_min` the smallest distance of any
-    uniform to a threshold it was compared with.
+    `alpha` holds Σₓ min(p, q) of every tested position, `margins` the smallest distance of any
+    uniform to a threshold it was compared with, round by round, and `margin_min` that of them all.
     """
 
     rounds: tuple[Round, ...]
     alpha: tuple[float, ...] = ()
     margin_min: float = 1.0
+    margins: tuple[float, ...] = ()
 
     @property
     def tokens(self) -> tuple[int, ...]:

@@ -59,21 +59,22 @@ def departure(bench: Workbench, counted: Ints, timed: Ints) -> str | None:
     )
 
 
-def margin(bench: Workbench, text: Ints) -> float:
-    """The smallest gap at which greedy, top-k or top-p chose along `text (T,)`; at most 1.
+def gaps(bench: Workbench, text: Ints) -> Floats:
+    """The gaps `(T,)`, at most 1, at which greedy, top-k or top-p chose along `text (T,)`.
 
-    Of target and draft. Equal logits are no near tie: they come from equal counts in a table, are
-    equal on every machine, and the lower id goes first.
+    The smaller one of target and draft; empty where nothing was cut. Equal logits are no near tie:
+    they come from equal counts in a table, are equal on every machine, and the lower id goes first.
     """
     sampling = bench.spec.sampling
     if not len(text) or (sampling.temperature and sampling.top_k is None and sampling.top_p == 1):
-        return 1.0
+        return np.zeros(0)
     whole = np.concatenate([bench.prompt, text])[:-1]
     reader = bench.draft.open(bench.prompt[:-1], len(whole) + 1, None, bench.target.dtype)
     guesses = reader.read(np.zeros(1, np.int64), whole[None, len(bench.prompt) - 1 :])[0]
-    both = np.concatenate([_logits(bench.target, bench.prompt, text), guesses])
-    gaps = cut_gaps(sampling, both)
-    return float(gaps[gaps > 0].min(initial=1.0))
+    both = np.stack([_logits(bench.target, bench.prompt, text), guesses])
+    found = cut_gaps(sampling, both.reshape(-1, both.shape[-1])).reshape(2, -1)
+    least: Floats = np.where(found > 0, found, 1.0).min(axis=0, initial=1.0)
+    return least
 
 
 def cut_gaps(sampling: Sampling, logits: Floats) -> Floats:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -58,3 +59,12 @@ def nudged(record: JobRecord, text: str = "First Citizen:\nBefore he", **changes
 def side_by_side(*sweeps: Sweep) -> Comparison:
     """Compared; the records are whole, so nothing is fetched."""
     return compare(sweeps, lambda sweep, record: record)
+
+
+def assert_alone(page: str) -> None:
+    """An HTML page that asks for nothing from elsewhere: what it shows is in it."""
+    addresses = re.findall(r"""\b(?:src|href|srcset|action|data)\s*=\s*["']?([^"'\s>]*)""", page)
+    assert all(address.startswith(("data:", "#")) for address in addresses), addresses
+    without_images = re.sub(r'"data:[^"]*"', "", page)  # their letters may spell anything
+    for word in ("<script", "<link", "<iframe", "@import", "url("):
+        assert word not in without_images

@@ -40,7 +40,7 @@ def make_record(
         "metrics": counts | clocks,
         "series": series | clock_series,
         "tags": {"counts.digest": hashlib.sha256(str(rounds).encode()).hexdigest()},
-        "rounds": rounds,
+        "rounds": _tidy(rounds),
         "pieces": _pieces(clock_series),
         "timed_rounds": _timed_rounds(rounds, clock_series),
         "text": "First Citizen:\nBefore we proceed any further, hear me speak.\n",
@@ -100,6 +100,15 @@ def _rounds(draft: str, k: int, tokens: int, rng: random.Random) -> list[dict[st
         rows[-1]["emitted"] = [rng.randrange(84) for _ in range(accepted + 1)]
         start += accepted + 1
     return rows
+
+
+def _tidy(rounds: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As `pipeline.counts` has them; the closest call of all is in the fourth round."""
+    return [
+        {"round": place, "start": r["start"], "k": r["drafted"], "accepted": r["accepted"]}
+        | {"emitted": len(r["emitted"]), "margin": 1.3e-4 if place == 3 else 2.1e-2}
+        for place, r in enumerate(rounds)
+    ]
 
 
 def _counts(

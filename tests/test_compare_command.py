@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,8 @@ from typing import Any
 import pytest
 from mlflow.entities import Run
 
-from pipeline.records import JobRecord
-from tests.compared import SHARED, nudged
+from pipeline.records import SCHEMA, JobRecord
+from tests.compared import SHARED, assert_alone, nudged
 from tests.records_factory import make_record, make_sweep
 from tests.tracking_store import client, project
 from tracking.__main__ import main
@@ -148,7 +150,71 @@ def test_the_page_is_written_where_it_is_wanted(
     said(capsys, store, "--html", str(page))
     text = page.read_text(encoding="utf-8")
     assert text.count('<img src="data:image/png;base64,') == 3
-    assert "<script" not in text and "http" not in text
+    assert_alone(text)
+
+
+def test_one_machine_alone_is_told_to_bring_anothers_results(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorder = Recorder(root=project(tmp_path))
+    keep(recorder, "s1", "attic", JOBS)
+    assert main(["--root", str(tmp_path), "compare"]) == 1
+    told = capsys.readouterr().err
+    assert "only attic (s1) to compare: bring another machine's results with `make import" in told
+
+
+def test_a_job_that_was_run_again_does_not_hide_the_sweep(
+    store: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(store, "s4", "cellar", JOBS[:1])
+    told = said(capsys, store)
+    assert "cellar idle: sweep s3, 4 timed jobs" in told
+    assert (
+        "Which sweeps Of cellar idle, sweep s3 is compared, which has 4 jobs in common with the "
+        "others; its newest, s4, has 1: --sweep s1 --sweep s2 --sweep s4 takes that one."
+    ) in told
+
+
+def test_records_of_a_newer_version_are_left_out_and_refused_where_they_are_named(
+    store: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newer = [replace(record, schema=SCHEMA + 1) for record in JOBS]
+    keep(store, "s4", "cellar", newer)
+    told = said(capsys, store)
+    assert f"Left out: sweep s4 has records of schema {SCHEMA + 1}, and this version of" in told
+    assert "cellar idle: sweep s3, 4 timed jobs" in told
+    assert main(["--root", str(store.root), "compare", "--sweep", "s4", "--sweep", "s1"]) == 1
+    assert "update specsweep to compare it" in capsys.readouterr().err
+
+
+def test_records_of_an_older_version_are_compared(
+    store: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    keep(store, "s4", "cellar", [replace(record, schema=1) for record in JOBS])
+    assert data(capsys, store)["counts"]["agreeing"] == 4
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+@pytest.mark.parametrize("words", [[], ["--json"]])
+def test_a_terminal_that_knows_few_characters_is_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, encoding: str, words: list[str]
+) -> None:
+    recorder = Recorder(root=project(tmp_path))
+    keep(recorder, "s1", "Mansarde-\N{HEAVY BLACK HEART}-" + "x" * 20, JOBS)  # also cut, with a …
+    keep(recorder, "s2", "Keller-\xe9", JOBS[1:])
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding) for _ in range(2))
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setattr(sys, "stderr", err)
+    page = tmp_path / "page.html"
+    code = main(["--root", str(tmp_path), "compare", "--html", str(page), *words])
+    for stream in (out, err):
+        stream.flush()
+    told = out.buffer.getvalue().decode(encoding)
+    assert code == 0
+    assert "3 of 3 jobs agree" in told
+    if words:
+        assert json.loads(told)["columns"][0]["label"].startswith("Mansarde-\N{HEAVY BLACK HEART}")
+    assert "Mansarde-\N{HEAVY BLACK HEART}" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -156,8 +222,9 @@ def test_the_page_is_written_where_it_is_wanted(
     [
         (["--sweep", "s9"], "there is no sweep 's9' in the store"),
         (["--machine", "tower"], "the machines are: attic, cellar"),
-        (["--sweep", "s1"], "only attic (s1) to compare: bring another machine's results"),
-        (["--last", "1"], "only cellar (s3) to compare"),
+        (["--sweep", "s1"], "with --sweep s1 there is only attic (s1) to compare: name a second"),
+        (["--last", "1"], "only cellar (s3) to compare: ask for more"),
+        (["--machine", "cellar"], "name another machine too (attic), or leave --machine out"),
     ],
 )
 def test_what_cannot_be_compared_is_one_sentence_and_nothing_is_kept(

@@ -18,6 +18,16 @@ def told(*sweeps: Sweep) -> str:
     return "\n".join(count_sentences(found.sweeps, found.counts))
 
 
+def with_rounds(record: JobRecord, margin: float = 4e-3) -> JobRecord:
+    """Rounds of two characters; `margin` is of the one that begins at character 22."""
+    rows = [
+        {"round": place, "start": 2 * place, "k": 1, "accepted": 1, "emitted": 2}
+        | {"margin": margin if place == 11 else 0.1}
+        for place in range(31)
+    ]
+    return replace(record, rounds=rows)
+
+
 def test_equal_jobs_agree() -> None:
     found = side_by_side(on_machine("attic"), on_machine("cellar"))
     assert (len(found.counts.matches), found.counts.agreeing, found.counts.same_jobs) == (
@@ -32,14 +42,48 @@ def test_equal_jobs_agree() -> None:
 
 def test_a_disagreement_is_named_with_both_values_and_the_place_and_the_margin() -> None:
     jobs = make_sweep(seeds=(0,))
-    other = [nudged(jobs[0]), *jobs[1:]]
+    jobs[0] = with_rounds(jobs[0])
+    other = [with_rounds(nudged(jobs[0]), margin=7e-12), *jobs[1:]]
     text = told(on_machine("attic", jobs), on_machine("cellar", other))
     assert "11 of 12 jobs agree; 11 of 12 have the same weights, code and configuration." in text
     accepted = jobs[0].metrics["count/accepted"]
     assert f"bigram k=1 seed=0: accepted {accepted:g} on attic, {accepted - 3:g} on cellar" in text
     assert "the texts part at character 22: " in text
     assert "'t Citizen:\\nBefore w' on attic, 't Citizen:\\nBefore h' on cellar" in text
-    assert "1.3e-04 on attic and 1.3e-04 on cellar from going the other way: so far that" in text
+    assert (
+        "They part in the round from character 22 on, whose closest decision was 4.0e-03 on" in text
+    )
+    assert "attic and 7.0e-12 on cellar from going the other way: so near that rounding may" in text
+
+
+@pytest.mark.parametrize(
+    ("before", "place"),
+    [({}, "character 22 "), ({"accepted": 0}, "character 2 "), ({"k": 0}, "character 2 ")],
+)
+def test_the_margin_is_that_of_the_first_round_that_is_not_the_same(
+    before: dict[str, int], place: str
+) -> None:
+    one = with_rounds(make_record())
+    other = nudged(with_rounds(make_record()))
+    other = replace(other, rounds=[other.rounds[0], other.rounds[1] | before, *other.rounds[2:]])
+    text = told(on_machine("attic", [one]), on_machine("cellar", [other]))
+    assert f"They part in the round from {place}on" in text
+
+
+def test_without_rounds_that_tell_it_the_margin_is_said_to_be_the_whole_jobs() -> None:
+    older = make_record()
+    older = replace(older, rounds=[{k: r[k] for k in r if k != "margin"} for r in older.rounds])
+    text = told(on_machine("attic", [older]), on_machine("cellar", [nudged(older)]))
+    assert (
+        "The margin of the round is not recorded; the closest decision of the whole job was "
+        "1.3e-04 on attic and 1.3e-04 on cellar from going the other way: so far that" in text
+    )
+
+
+def test_one_job_is_said_in_the_singular() -> None:
+    jobs = make_sweep(seeds=(0,))
+    text = told(on_machine("attic", jobs), on_machine("cellar", [nudged(jobs[0]), *jobs[1:]]))
+    assert "The weights differ in 1 job (bigram): " in text
 
 
 def test_a_disagreement_is_traced_to_the_weights() -> None:
@@ -77,7 +121,7 @@ def test_the_same_job_with_other_counts_is_a_finding_that_names_the_machines() -
 def test_a_margin_within_rounding_is_said_to_be_one() -> None:
     job = make_record()
     close = job.metrics | {"count/margin_min": 3e-12}
-    other = replace(nudged(job), digest=job.digest, metrics=close)
+    other = replace(nudged(job), digest=job.digest, metrics=close, rounds=[])
     text = told(on_machine("attic", [job]), on_machine("cellar", [other]))
     assert "so near that rounding may have turned it" in text
 
@@ -87,7 +131,7 @@ def test_settings_of_the_timed_side_do_not_keep_counts_from_being_compared() -> 
     other = replace(job, digest="f" * 16, params=job.params | {"threads": 8})
     text = told(on_machine("attic", [job]), on_machine("cellar", [other]))
     assert "1 of 1 job agrees; 0 of 1 have the same" in text
-    assert "The threads differs in all jobs: threads 2 on attic, 8 on cellar; counts do not" in text
+    assert "The setting threads differs in all jobs: 2 on attic, 8 on cellar; counts do not" in text
 
 
 def test_jobs_that_only_one_sweep_has_are_said_and_not_counted() -> None:

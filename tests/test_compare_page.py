@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.compared import on_machine, side_by_side, timed, without
+from tests.compared import assert_alone, on_machine, side_by_side, timed, without
 from tests.records_factory import make_record, make_sweep
 from tests.tracking_store import client, runs, sweep_in
 from tracking import names
@@ -73,7 +73,7 @@ def test_what_comes_from_a_store_is_escaped_in_a_page() -> None:
 
 def test_a_page_asks_for_nothing_from_elsewhere() -> None:
     page = Output.of(side_by_side(on_machine("attic"), on_machine("cellar"))).html
-    assert "http" not in page and "@import" not in page and "url(" not in page
+    assert_alone(page)
 
 
 def test_a_sweep_has_a_page_of_its_own_in_the_store(tmp_path: Path) -> None:
@@ -116,9 +116,72 @@ def test_the_terminal_keeps_within_eighty_columns(
     show(found, Console(width=80, color_system=None))
     told = capsys.readouterr().out
     assert max(len(line) for line in told.splitlines()) <= 80
-    assert told.count("gains most on") == (1 if columns == 2 else 2)
+    assert told.count("gains most on") == (1 if columns == 2 else 3)
     assert all(f"machine-{n} idle" in told for n in range(columns))
     assert "…" not in told
+
+
+FLIPPING = [timed(make_record("int8", k), (1.3, 1.4)) for k in (1, 2, 4)]
+FLIPPED = [
+    timed(make_record("int8", k), ratios)
+    for k, ratios in ((1, (0.8, 0.9)), (2, (0.9, 1.2)), (4, (1.3, 1.4)))
+]
+
+
+def test_verdicts_and_flips_are_read_without_colour(capsys: pytest.CaptureFixture[str]) -> None:
+    found = side_by_side(on_machine("attic", FLIPPING), on_machine("cellar", FLIPPED))
+    show(found, Console(width=80, color_system=None))
+    told = " ".join(capsys.readouterr().out.split())
+    assert "int8 k=1 ** 1.35 (1.30-1.40) > 0.85 (0.80-0.90) < attic idle" in told
+    assert "int8 k=2 * 1.35 (1.30-1.40) > 1.05 (0.90-1.20) ~ attic idle" in told
+    assert "int8 k=4 1.35 (1.30-1.40) > 1.35 (1.30-1.40) > not told apart" in told
+    assert "> faster than plain decoding there, < slower, ~ not told apart from it." in told
+    assert "**: faster than plain decoding in one column, slower in another." in told
+    assert "*: faster in one column, not told apart in another." in told
+
+
+def test_the_page_and_the_note_mark_both_kinds_of_flips() -> None:
+    found = side_by_side(on_machine("attic", FLIPPING), on_machine("cellar", FLIPPED))
+    page, note = Output.of(found).html, as_note(found)
+    assert '<tr class="whole"><th>int8 k=1 **</th>' in page
+    assert '<tr class="half"><th>int8 k=2 *</th>' in page
+    assert "| **int8 k=1** |" in note and "| *int8 k=2* |" in note and "| int8 k=4 |" in note
+
+
+def test_a_comparison_in_which_nothing_flips_explains_no_marks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    show(side_by_side(on_machine("attic"), on_machine("cellar")), Console(width=80))
+    assert "*" not in capsys.readouterr().out
+
+
+def test_the_range_is_called_an_interval_where_it_is_one() -> None:
+    plain = side_by_side(on_machine("attic"), on_machine("cellar"))
+    assert "from 7 pairs on" not in as_note(plain)
+    own = {"time/speedup_low": 0.90, "time/speedup_high": 0.92}
+    job = make_record("int8", 4, pairs=30, noise=0.3)
+    job = replace(job, metrics=job.metrics | own)
+    adaptive = side_by_side(on_machine("attic", [job]), on_machine("cellar", [job]))
+    assert "smallest to the largest ratio of a pair; from 7 pairs on it is the" in as_note(adaptive)
+
+
+def test_the_states_of_load_are_told_by_their_bounds() -> None:
+    found = side_by_side(on_machine("attic"), on_machine("cellar"))
+    bounds = "idle where other programs take less than 5% of the CPU, light below 25%, else busy"
+    assert bounds in as_note(found) and bounds in Output.of(found).html
+    assert names.TAGS["load.state"].meaning == bounds
+
+
+def test_a_sweep_that_only_counted_is_listed_with_the_others(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    untimed = on_machine("tower", make_sweep(seeds=(0,), pairs=0), load=None)
+    found = side_by_side(on_machine("attic"), untimed, on_machine("cellar"))
+    show(found, Console(width=80, color_system=None))
+    told = " ".join(capsys.readouterr().out.split())
+    assert "tower: sweep sweep-tower, 12 jobs counted, none timed" in told
+    assert "sweep-tower, 12 jobs counted, none timed</td>" in Output.of(found).html
+    assert [fact["label"] for fact in as_data(found)["untimed"]] == ["tower"]
 
 
 def test_a_name_is_printed_as_it_is_whatever_is_in_it(

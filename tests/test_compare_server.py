@@ -42,5 +42,5 @@ def test_a_server_gives_the_same_comparison_as_its_own_database(
     assert [column["label"] for column in by_server["columns"]] == ["attic idle", "cellar idle"]
     monkeypatch.delenv("MLFLOW_TRACKING_URI")
     stored = StoredSweeps(Recorder(root=tmp_path).open())
-    by_file = as_data(compare(choose(stored), stored.whole))
+    by_file = as_data(compare(choose(stored).sweeps, stored.whole))
     assert json.loads(json.dumps(by_file)) == by_server

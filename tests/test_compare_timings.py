@@ -42,6 +42,38 @@ def test_a_sweep_whose_load_changed_has_a_column_for_each_state() -> None:
     ]
 
 
+def test_a_sweep_that_went_on_on_another_machine_has_a_column_for_each() -> None:
+    """Its own tags are those of the machine that ended it."""
+    first, second = make_record("int8", 4, 0), make_record("int8", 4, 1)
+    here = {"machine.id": "0123456789ab", "machine.name": "attic", "machine.cpu": "old"}
+    noisy = first.metrics | {"null/ratio_min": 0.5, "null/ratio_max": 2.0}
+    first = replace(first, tags=first.tags | here, metrics=noisy)
+    mixed = on_machine("cellar", [first, second])
+    mixed = replace(mixed, tags={**mixed.tags, "machine.cpu": "new", "machine.power": "mains"})
+    found = side_by_side(mixed)
+    assert [(c.label, len(c.records)) for c in found.columns] == [
+        ("attic idle", 1),
+        ("cellar idle", 1),
+    ]
+    assert [sweep.label for sweep in found.sweeps] == ["attic + cellar"]
+    assert [fact.told.get("cpu") for fact in found.facts] == ["old", "new"]
+    assert [fact.told.get("power") for fact in found.facts] == [None, "mains"]
+    assert [fact.noise for fact in found.facts] == [(0.5, 2.0), (0.96, 1.05)]
+    (line,) = found.lines
+    assert [cell and cell.null_high for cell in line.cells] == [2.0, 1.05]
+    assert [row["machine"] for row in tidy(found)] == ["attic", "cellar"]
+
+
+def test_its_jobs_stand_beside_each_machines_own_sweep_and_in_its_ranks() -> None:
+    jobs = make_sweep(("int8", "bigram"), (1,), (0, 1))
+    moved = {"machine.id": "0123456789ab", "machine.name": "attic"}
+    half = [replace(r, tags=r.tags | moved) if r.params["seed"] == 0 else r for r in jobs]
+    found = side_by_side(on_machine("cellar", half), on_machine("tower", jobs))
+    labels = [found.columns[rank.column].label for rank in found.ranks]
+    assert labels == ["attic idle", "cellar idle", "tower idle"]
+    assert found.counts.agreeing == 4
+
+
 def test_one_sweep_under_two_loads_is_enough_to_compare() -> None:
     calm, stormy = make_record("int8", 4, 0), make_record("int8", 4, 1)
     stormy = replace(stormy, tags=stormy.tags | {"load.state": "busy"})
@@ -93,7 +125,7 @@ def test_a_flip_is_told_first_and_with_the_cost_that_makes_it() -> None:
         "0.80 (0.70-0.90), because c is 0.20 on cellar idle, 1.06 on attic idle."
     ]
     assert entries(found)[0].name == "int8 k=4"
-    assert entries(found)[0].flips
+    assert entries(found)[0].flips == "whole"
 
 
 def test_every_term_that_matters_is_named() -> None:
@@ -112,6 +144,16 @@ def test_a_flip_that_the_costs_do_not_predict_is_not_explained_by_them() -> None
     assert "because" not in sentence
 
 
+def test_costs_that_differ_by_less_than_predictions_are_off_explain_nothing() -> None:
+    """They predict both verdicts, but by 16%, where they are off by 50%."""
+    pays, loses = one((2.0, 2.1, 2.2), c=0.85, v=1.0, o=0.1), one(SLOW, c=1.05, v=1.0, o=0.1)
+    found = side_by_side(on_machine("attic", loses), on_machine("cellar", pays))
+    (flip,), (sentence,) = found.flips, flip_sentences(found)
+    won, lost = flip.line.cells[flip.pays], flip.line.cells[flip.loses]
+    assert won and lost and (won.predicted or 0) > 1 > (lost.predicted or 0)
+    assert "do not explain it: they predict 1.0" in sentence and "are off by up to" in sentence
+
+
 def test_a_whole_flip_comes_before_one_that_is_only_not_told_apart() -> None:
     bigram = timed(make_record("bigram", 1), FAST)
     level = timed(make_record("bigram", 1), LEVEL)
@@ -122,6 +164,19 @@ def test_a_whole_flip_comes_before_one_that_is_only_not_told_apart() -> None:
         ("int8 k=4", True),
         ("bigram k=1", False),
     ]
+    assert [(entry.name, entry.flips) for entry in entries(found)] == [
+        ("int8 k=4", "whole"),
+        ("bigram k=1", "half"),
+    ]
+
+
+def test_a_half_flip_is_told_by_the_cost_that_differs() -> None:
+    """Plain decoding is within the other's range, so its prediction need not be below 1."""
+    pays, level = one(FAST, c=0.5, v=1.1, o=0.1), one((0.9, 1.0, 1.1), c=0.75, v=1.1, o=0.1)
+    found = side_by_side(on_machine("attic", level), on_machine("cellar", pays))
+    (sentence,) = flip_sentences(found)
+    assert "is not told apart from plain decoding on attic idle" in sentence
+    assert "because c is 0.50 on cellar idle, 0.75 on attic idle." in sentence
 
 
 def test_without_a_flip_that_is_said() -> None:

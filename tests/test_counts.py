@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from pipeline import counts
@@ -74,3 +75,24 @@ def test_tidy_rows_add_up_to_the_figures() -> None:
     assert sum(row["k"] for row in rows) == 10
     assert sum(row["accepted"] for row in rows) == 5
     assert sum(row["emitted"] for row in rows) == 10
+
+
+@pytest.mark.parametrize("rule", ["token", "block", "match"])
+def test_every_round_keeps_how_near_it_was_and_the_smallest_is_the_jobs_own(rule: str) -> None:
+    model = tiny()
+    _, steps, _, _ = decode(model, drafts(model)["int4"], 4, rule=rule)
+    trace = counts.trace(steps, find(rule))
+    assert min(trace.margins) == trace.margin_min
+    rows = counts.tidy(trace)
+    assert [row["margin"] for row in rows] == pytest.approx(trace.margins, rel=5e-3)
+
+
+def test_a_choice_along_the_text_narrows_the_margin_of_its_own_round_alone() -> None:
+    trace = Trace(ROUNDS, margin_min=0.2, margins=(0.5, 0.4, 0.3, 0.2, 0.9))
+    gaps = np.ones(10)
+    gaps[5], gaps[9] = 0.01, 0.6  # of the second round, and of the last
+    found = counts.with_gaps(trace, gaps)
+    assert found.margins == (0.5, 0.01, 0.3, 0.2, 0.6)
+    assert found.margin_min == 0.01
+    assert counts.with_gaps(trace, np.zeros(0)) == trace
+    assert counts.digest(found) == counts.digest(trace)

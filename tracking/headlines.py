@@ -60,4 +60,6 @@ def _is_of(row: Row, pair: Mapping[str, Any]) -> bool:
     own = {f"{name}={value}" for name, value in row.split.items()}
     if any(option.partition("=")[0] in row.split and option not in own for option in options):
         return False
+    if setting.pop("target", None) not in {None, *row.targets}:
+        return False
     return all(row.split.get(name, value) == value for name, value in setting.items())

@@ -16,6 +16,10 @@ STATES: tuple[LoadState, ...] = ("idle", "light", "busy")
 
 IDLE_BELOW = 0.05
 BUSY_FROM = 0.25
+BOUNDS = (
+    f"idle where other programs take less than {IDLE_BELOW:.0%} of the CPU, light below "
+    f"{BUSY_FROM:.0%}, else busy"
+)
 """Bounds on the others' share of all cores' time: idle < 5% <= light < 25% <= busy.
 
 On eight cores one busy program is "light", on two it is "busy": there, it takes a core that the

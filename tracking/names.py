@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pipeline.records import JobRecord
+from tracking.load import BOUNDS
 
 MetricSide = Literal["counts", "clocks"]
 Step = Literal["", "position", "pair"]
@@ -191,7 +192,7 @@ _TAGS = (
     Tag("exactness", "counts", "what the distribution checks say"),
     Tag("verdict", "clocks", "faster, slower, or ambiguous: the range overlaps 1 or the null's"),
     Tag("timing.stopped", "clocks", "why no more pairs were measured"),
-    Tag("load.state", "clocks", "idle, light or busy"),
+    Tag("load.state", "clocks", BOUNDS),
     Tag("machine.id", "clocks", "the same for every sweep of this machine, unlike any other's"),
     Tag("machine.name", "clocks", "host name, or the name that was given"),
     Tag("machine.cpu", "clocks", "processor"),

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from pipeline.records import JobRecord
 from tracking.verdict import Verdict, verdict
+from tracking.weights import Weights
 
 _AUTO = "auto"
 _MAY_SPLIT = (
-    "k_auto k_most target verify proposal tree temperature top_k top_p tokens prompt eos dtype "
+    "k_auto k_most verify proposal tree temperature top_k top_p tokens prompt eos dtype "
     "threads timing pairs piece_tokens most_pairs half_width limit_s compile"
 ).split()
 """Parameters that, where they differ within a sweep, make rows of their own."""
@@ -53,6 +54,7 @@ class Row:
     misleads: bool = False  # a draft that is accepted less is faster
     seeds_acceptance: tuple[float, ...] = ()  # of the single seeds
     seeds_tokens_per_pass: tuple[float, ...] = ()
+    targets: frozenset[str] = frozenset()  # where its jobs' weights were: the parameter `target`
 
     @property
     def name(self) -> str:
@@ -85,12 +87,15 @@ def rows(records: Iterable[JobRecord], among: Iterable[JobRecord] | None = None)
     records = list(records)
     among = records if among is None else list(among)
     known = [record for record in among if _is_good(record)] or records
+    weights = Weights(known)
     varying = [name for name in _MAY_SPLIT if len(_values_of(name, known)) > 1]
     varying += _options_that_vary(known)
     groups: dict[tuple[str, ...], list[JobRecord]] = {}
     for record in records:
         key = (_param(record, "draft"), *(_param(record, name) for name in varying))
+        key = (*key, weights.name(record)) if weights.vary else key
         groups.setdefault((*key, _param(record, "k")), []).append(record)
+    varying += ["target"] if weights.vary else []
     order = {key[:-1]: place for place, key in reversed(list(enumerate(groups)))}
     return [
         _row(group, dict(zip(varying, key[1:-1], strict=True)))
@@ -157,6 +162,7 @@ def _row(group: list[JobRecord], split: dict[str, str]) -> Row:
         draft_length=length,
         keeps_bytes=max(map(_keeps, good), default=None),
         split=split,
+        targets=frozenset(_param(record, "target") for record in group),
         jobs=len(group),
         failed=len(group) - len(good),
         acceptance=_ratio(accepted, drafted),

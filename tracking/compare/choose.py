@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracking.compare.comparison import NothingToCompare
+from tracking.compare.newest import Newest, machine_of, sweep_id
 from tracking.compare.read import StoredSweeps
 from tracking.compare.sweeps import Sweep
-from tracking.load import main_load
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`notes` say what was chosen and is not obvious. `asked` is the option that made the choice
+    narrow, and `more` how to widen it, for the case that one sweep is all there is."""
+
+    sweeps: Sequence[Sweep]
+    notes: Sequence[str] = ()
+    asked: str = ""
+    more: str = ""
 
 
 def choose(
@@ -20,49 +32,54 @@ def choose(
     sweeps: Sequence[str] = (),
     machines: Sequence[str] = (),
     last: int | None = None,
-) -> list[Sweep]:
+) -> Choice:
     """By id, or the `last` that were begun, or of each machine the newest of each state of load.
 
-    ValueError for a sweep or machine that is not there, naming those that are.
+    ValueError for a sweep or machine that is not there, naming those that are, and for records of a
+    newer version where they were asked for.
     """
     parents = stored.parents()
     if not parents:
         raise NothingToCompare("there is no sweep yet: run `make sweep`, on two machines")
     if sweeps:
         chosen = [_named(parents, name) for name in dict.fromkeys(sweeps)]
-    elif last is not None:
-        chosen = [p for p in parents if stored.records(_id(p))][-last:]
-    else:
-        chosen = _newest_of_each(stored, _of_machines(parents, machines))
-    return [stored.sweep(parent) for parent in chosen]
-
-
-def _id(parent: Run) -> str:
-    return parent.data.tags["sweep.id"]
-
-
-def _machine(parent: Run) -> str:
-    tags = parent.data.tags
-    return tags.get("machine.id") or tags.get("machine.name", "")
+        more = "name a second one with another --sweep ID"
+        return Choice([*map(stored.sweep, chosen)], (), f"--sweep {sweeps[0]}", more)
+    if last is not None:
+        found = [*map(stored.sweep, _last(stored, parents, last))]
+        return Choice(found, (), f"--last {last}", "ask for more")
+    newest = Newest(stored, _of_machines(parents, machines))
+    found = [*map(stored.sweep, newest.sweeps)]
+    return Choice(found, newest.notes, *_narrowed(parents, machines))
 
 
 def _named(parents: Sequence[Run], name: str) -> Run:
-    found = [parent for parent in parents if _id(parent) == name]
+    found = [parent for parent in parents if sweep_id(parent) == name]
     if not found:
-        known = [_id(parent) for parent in parents]
+        known = [sweep_id(parent) for parent in parents]
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]}?" if near else f"the newest is {known[-1]}"
         raise ValueError(f"there is no sweep {name!r} in the store; {hint}")
     return found[-1]
 
 
+def _last(stored: StoredSweeps, parents: Sequence[Run], many: int) -> list[Run]:
+    """Those with jobs, oldest first; no more are read than are taken."""
+    found: list[Run] = []
+    for parent in reversed(parents):
+        if len(found) == many:
+            break
+        if stored.records(sweep_id(parent)):
+            found.append(parent)
+    return found[::-1]
+
+
 def _of_machines(parents: Sequence[Run], machines: Sequence[str]) -> list[Run]:
     for name in machines:
         if not any(_is(parent, name) for parent in parents):
-            known = sorted({p.data.tags.get("machine.name", _machine(p)) for p in parents})
             raise ValueError(
                 f"there is no sweep of a machine {name!r} in the store; "
-                f"the machines are: {', '.join(known)}"
+                f"the machines are: {', '.join(_names(parents))}"
             )
     return [p for p in parents if not machines or any(_is(p, name) for name in machines)]
 
@@ -71,16 +88,14 @@ def _is(parent: Run, name: str) -> bool:
     return name in (parent.data.tags.get("machine.name"), parent.data.tags.get("machine.id"))
 
 
-def _newest_of_each(stored: StoredSweeps, parents: Sequence[Run]) -> list[Run]:
-    """A sweep that only counted has no state of load: it stands in only where nothing was timed."""
-    found: dict[tuple[str, str], Run] = {}
-    for parent in reversed(parents):
-        state = parent.data.tags.get("load.state")
-        if state is None:
-            state = main_load(r.tags.get("load.state") for r in stored.records(_id(parent)))
-        if (_machine(parent), state) in found or not stored.records(_id(parent)):
-            continue
-        found[_machine(parent), state] = parent
-    timed = {machine for machine, state in found if state}
-    kept = [p for (machine, state), p in found.items() if state or machine not in timed]
-    return sorted(kept, key=parents.index)
+def _names(parents: Sequence[Run]) -> list[str]:
+    return sorted({p.data.tags.get("machine.name", machine_of(p)) for p in parents})
+
+
+def _narrowed(parents: Sequence[Run], machines: Sequence[str]) -> tuple[str, str]:
+    """What --machine asked for, and the others that there are; empty where there are no others."""
+    others = [p for p in parents if not any(_is(p, name) for name in machines)]
+    if not machines or not others:
+        return "", ""
+    more = f"name another machine too ({', '.join(_names(others))}), or leave --machine out"
+    return f"--machine {' '.join(machines)}", more

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import gc
+import io
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,17 +15,20 @@ from urllib.request import url2pathname
 
 from rich.console import Console
 
+from tracking.load import BOUNDS
 from tracking.recorder import Recorder
 from tracking.runs import run_page
 from tracking.store import Store
 from tracking.trouble import unavailable
 
 _HELP = "put sweeps of several machines, or of one under several loads, side by side"
-_ABOUT = """\
+_ABOUT = f"""\
 Counts of the same jobs must agree, timings need not: they stand in columns, one for each machine
-and state of load (idle, light, busy), and nothing is pooled across columns. Without an argument the
-newest sweep of each machine and state of load in the store is taken. The comparison is printed, and
-kept in MLflow as a run of its own with the page, the table and the data as artifacts.
+and state of load, and nothing is pooled across columns. States of load: {BOUNDS}.
+Without an argument the newest sweep of each machine and state of load in the store is taken, or an
+older one that has more than twice as many jobs in common with the others; which, and how to take
+the newest, is said. The comparison is printed, and kept in MLflow as a run of its own with the
+page, the table and the data as artifacts.
 """
 
 
@@ -59,6 +66,19 @@ def _several(text: str) -> int:
     return int(text)
 
 
+@contextmanager
+def _seldom_collected() -> Iterator[None]:
+    """MLflow makes 70,000 objects of a thousand runs and keeps them: to look again and again for
+    rubbish among them took a third of the time."""
+    before = gc.get_threshold()
+    gc.set_threshold(100_000, 50, 100)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@_seldom_collected()
 def run(recorder: Recorder, options: argparse.Namespace) -> int:
     """The exit code; ValueError and StoreUnavailable say in a sentence what went wrong."""
     store = recorder.open()  # before MLflow is loaded: this sets its environment
@@ -70,11 +90,13 @@ def run(recorder: Recorder, options: argparse.Namespace) -> int:
 
     stored = StoredSweeps(store)
     with unavailable(store.location):
-        sweeps = choose(stored, options.sweep, options.machine, options.last)
-        comparison = compare(sweeps, stored.whole)
+        chosen = choose(stored, options.sweep, options.machine, options.last)
+        comparison = compare(chosen.sweeps, stored.whole, chosen.notes, chosen.asked, chosen.more)
     output = Output.of(comparison)
+    for stream in (sys.stdout, sys.stderr):
+        _take_every_name(stream)
     if options.json:
-        print(output.data)
+        print(output.ascii_data)
     else:
         show(comparison, Console())
     if options.html:
@@ -85,6 +107,12 @@ def run(recorder: Recorder, options: argparse.Namespace) -> int:
         _where(store, comparison.name, run_id, options), file=sys.stderr if options.json else None
     )
     return 0
+
+
+def _take_every_name(stream: Any) -> None:
+    """Characters that the terminal's encoding lacks are escaped, and end nothing."""
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="backslashreplace")
 
 
 def _where(store: Store, name: str, run_id: str, options: argparse.Namespace) -> str:

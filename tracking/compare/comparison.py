@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tracking.compare.counts import Counts, Fetch, compare_counts
-from tracking.compare.machines import Facts, facts
+from tracking.compare.machines import Facts, facts, untimed
 from tracking.compare.ranks import Rank, ranks
 from tracking.compare.sweeps import Column, Sweep, columns, labelled
 from tracking.compare.timings import Flip, Line, flips, lines
@@ -22,8 +22,11 @@ class NothingToCompare(ValueError):
 
 @dataclass(frozen=True)
 class Comparison:
+    """`notes` say how the sweeps were chosen, where that is worth saying."""
+
     sweeps: Sequence[Sweep]
     counts: Counts
+    notes: Sequence[str] = ()
 
     @cached_property
     def columns(self) -> list[Column]:
@@ -34,6 +37,13 @@ class Comparison:
         return lines(self.columns)
 
     @property
+    def intervals(self) -> bool:
+        """Whether some range is the interval for the median, narrower than from end to end."""
+        metrics = [record.metrics for column in self.columns for record in column.records]
+        ends = (("time/speedup_low", "time/speedup_min"), ("time/speedup_high", "time/speedup_max"))
+        return any(m[a] != m.get(b) for m in metrics for a, b in ends if a in m)
+
+    @cached_property
     def flips(self) -> list[Flip]:
         return flips(self.lines)
 
@@ -43,7 +53,14 @@ class Comparison:
 
     @property
     def facts(self) -> list[Facts]:
+        """Of each column."""
         return [facts(column) for column in self.columns]
+
+    @property
+    def untimed(self) -> list[Facts]:
+        """Of the sweeps that have no column."""
+        timed = {column.sweep.id for column in self.columns}
+        return [untimed(sweep) for sweep in self.sweeps if sweep.id not in timed]
 
     @property
     def name(self) -> str:
@@ -59,28 +76,37 @@ class Comparison:
         return hashlib.sha256("\n".join(sorted(told)).encode()).hexdigest()
 
 
-def compare(sweeps: Iterable[Sweep], fetch: Fetch) -> Comparison:
+def compare(
+    sweeps: Iterable[Sweep],
+    fetch: Fetch,
+    notes: Sequence[str] = (),
+    asked: str = "",
+    more: str = "",
+) -> Comparison:
     """NothingToCompare for fewer than two sides, or sweeps without a job in common.
 
     One sweep is enough where it was timed under two states of load. `fetch` gives a job's whole
-    record, see `Fetch`.
+    record, see `Fetch`; the others are as in `choose.Choice`.
     """
     sweeps = labelled(sweeps)
     if len(sweeps) < 2 and len(columns(sweeps)) < 2:
-        raise NothingToCompare(_lonely(sweeps))
-    found = Comparison(sweeps, compare_counts(sweeps, fetch))
+        raise NothingToCompare(_lonely(sweeps, notes, asked, more))
+    found = Comparison(sweeps, compare_counts(sweeps, fetch), notes)
     shared = any(sum(cell is not None for cell in line.cells) > 1 for line in found.lines)
     if not found.counts.matches and not shared:
         raise NothingToCompare(_strangers(sweeps))
     return found
 
 
-def _lonely(sweeps: Sequence[Sweep]) -> str:
+def _lonely(sweeps: Sequence[Sweep], notes: Sequence[str], asked: str, more: str) -> str:
     there = f"only {sweeps[0].label} ({sweeps[0].id})" if sweeps else "no sweep"
+    left_out = "".join(f"; {note[0].lower()}{note[1:].rstrip('.')}" for note in notes)
+    if asked:
+        return f"with {asked} there is {there} to compare: {more}{left_out}"
     return (
         f"there is {there} to compare: bring another machine's results with `make import "
         "FILE=...`, run `make sweep` again under another load, or name two sweeps with "
-        "--sweep ID --sweep ID"
+        f"--sweep ID --sweep ID{left_out}"
     )
 
 

@@ -19,7 +19,7 @@ def count_sentences(sweeps: Sequence[Sweep], counts: Counts) -> list[str]:
     else:
         told = _agreement(counts)
     if counts.disagreements:
-        told += _disagreement(counts.disagreements[0], len(counts.disagreements), sweeps)
+        told += _disagreement(counts.disagreements[0], len(counts.disagreements))
     told += [_apart(apart, sweeps) for apart in counts.apart]
     told += [_alone(label, records) for label, records in counts.alone.items()]
     return told
@@ -49,7 +49,7 @@ def _agreeing(where: str, jobs: Sequence[tuple[bool, bool]]) -> str:
     return f"{told}; {same} of {len(jobs)} {'has' if same == 1 else 'have'} {equal}."
 
 
-def _disagreement(first: Disagreement, how_many: int, sweeps: Sequence[Sweep]) -> list[str]:
+def _disagreement(first: Disagreement, how_many: int) -> list[str]:
     one, other = first.labels
     told = f"{'The first' if how_many > 1 else 'The'} disagreement is {first.name}: "
     figures = [
@@ -65,29 +65,36 @@ def _disagreement(first: Disagreement, how_many: int, sweeps: Sequence[Sweep]) -
             f"; the texts part at character {parting.position}: "
             f"{parting.one!r} on {one}, {parting.other!r} on {other}."
         )
-    return [told, _margin(first), _cause(first, sweeps)]
+    return [told, _margin(first), _cause(first)]
 
 
 def _margin(first: Disagreement) -> str:
+    closest = first.closest
     margins = [
         f"{margin:.1e} on {label}"
-        for label, margin in zip(first.labels, first.margins, strict=True)
+        for label, margin in zip(first.labels, closest.margins, strict=True)
         if margin is not None
     ]
     if not margins:
         return "How near its closest decision was to going the other way is not recorded."
+    if closest.position is not None:
+        which = (
+            f"They part in the round from character {closest.position} on, whose closest decision"
+        )
+    else:
+        which = "The margin of the round is not recorded; the closest decision of the whole job"
     so = (
         "so near that rounding may have turned it"
-        if first.near_tie
+        if closest.near_tie
         else "so far that rounding cannot have turned it"
     )
-    return f"Its closest decision was {' and '.join(margins)} from going the other way: {so}."
+    return f"{which} was {' and '.join(margins)} from going the other way: {so}."
 
 
-def _cause(first: Disagreement, sweeps: Sequence[Sweep]) -> str:
+def _cause(first: Disagreement) -> str:
     if not first.differences:
         told = "Weights, code and configuration are the same: that is a finding."
-        apart = _machines_apart(first, sweeps)
+        apart = _machines_apart(first)
         return f"{told} What differs is {apart}." if apart else told
     causes = [d for d in first.differences if d.what not in CLOCKS_ONLY]
     if not causes:
@@ -96,14 +103,13 @@ def _cause(first: Disagreement, sweeps: Sequence[Sweep]) -> str:
         dict.fromkeys(d.what if d.what in DIGESTS else "configuration" for d in causes)
     )
     verb = "differs" if names in ("code", "configuration") else "differ"
-    each = "; ".join(_values(d, *first.labels) for d in causes)
+    each = "; ".join(_named_values(d, *first.labels) for d in causes)
     return f"It comes of the {names}, which {verb}: {each}."
 
 
-def _machines_apart(first: Disagreement, sweeps: Sequence[Sweep]) -> str:
+def _machines_apart(first: Disagreement) -> str:
     """What the machines' own tags say: another torch or instruction set is where to look."""
-    by_label = {sweep.label: sweep.tags for sweep in sweeps}
-    one, other = (by_label.get(label, {}) for label in first.labels)
+    one, other = first.machines
     names = ("machine.torch", "machine.torch_cpu", "machine.blas", "machine.python", "machine.cpu")
     return "; ".join(
         f"{name} {one.get(name, 'not told')} against {other.get(name, 'not told')}"
@@ -115,9 +121,11 @@ def _machines_apart(first: Disagreement, sweeps: Sequence[Sweep]) -> str:
 def _apart(apart: Apart, sweeps: Sequence[Sweep]) -> str:
     one, other = apart.labels
     what = apart.difference.what
-    of = "all jobs" if apart.every else f"{apart.jobs} jobs ({', '.join(apart.drafts)})"
+    some = "1 job" if apart.jobs == 1 else f"{apart.jobs} jobs"
+    of = "all jobs" if apart.every else f"{some} ({', '.join(apart.drafts)})"
     verb = "differ" if what == "weights" else "differs"
-    told = f"The {what} {verb} in {of}: {_values(apart.difference, one, other)}"
+    thing = what if what in DIGESTS else f"setting {what}"
+    told = f"The {thing} {verb} in {of}: {_values(apart.difference, one, other)}"
     if what == "code":
         told += _commits(apart, sweeps)
     if what in CLOCKS_ONLY:
@@ -141,8 +149,12 @@ def _commits(apart: Apart, sweeps: Sequence[Sweep]) -> str:
 def _values(difference: Difference, one: str, other: str) -> str:
     short = 12 if difference.what in DIGESTS else 60
     a, b = (value[:short] or "not told" for value in (difference.one, difference.other))
+    return f"{a} on {one}, {b} on {other}"
+
+
+def _named_values(difference: Difference, one: str, other: str) -> str:
     name = "" if difference.what in DIGESTS else f"{difference.what} "
-    return f"{name}{a} on {one}, {b} on {other}"
+    return f"{name}{_values(difference, one, other)}"
 
 
 def _alone(label: str, records: Sequence[JobRecord]) -> str:

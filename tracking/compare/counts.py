@@ -7,46 +7,31 @@ from dataclasses import dataclass
 
 from pipeline.records import JobRecord
 from tracking.compare.matching import DIGESTS, Difference, Match, differences, match
+from tracking.compare.parting import Closest, Parting, closest, parting
 from tracking.compare.sweeps import Sweep
 
-NEAR_TIE = 1e-9
-"""A margin below this is within what rounding can turn, see `count/margin_min`."""
 _FIGURES = "accepted rounds drafted emitted target_passes".split()
 _MOST_FETCHED = 20  # disagreements whose texts are looked at
-_AROUND = 18  # characters shown before the place where two texts part
 
 Fetch = Callable[[Sweep, JobRecord], JobRecord]
 """Gives the whole record, with its text, of one that was read without."""
 
 
 @dataclass(frozen=True)
-class Parting:
-    """Where two texts part: `position` counts characters from 0, `one` and `other` end with the
-    first that differ, or sooner where a text is over."""
-
-    position: int
-    one: str
-    other: str
-
-
-@dataclass(frozen=True)
 class Disagreement:
     """Two sweeps' counts of one job. `figures` maps a name to both values, where they differ.
 
-    `margins` are both jobs' `count/margin_min`: how near the closest decision of each was to going
-    the other way. `parting` is None where the texts are equal or not known.
+    `machines` are the `machine.*` tags of both records. `parting` is None where the texts are equal
+    or not known.
     """
 
     name: str
     labels: tuple[str, str]
     figures: dict[str, tuple[float, float]]
-    margins: tuple[float | None, float | None]
+    machines: tuple[dict[str, str], dict[str, str]]
     differences: tuple[Difference, ...]
     parting: Parting | None
-
-    @property
-    def near_tie(self) -> bool:
-        return any(margin is not None and margin < NEAR_TIE for margin in self.margins)
+    closest: Closest
 
 
 @dataclass(frozen=True)
@@ -104,27 +89,20 @@ def _disagreement(
     for name in (f"count/{figure}" for figure in _FIGURES):
         if name in a.metrics and name in b.metrics and a.metrics[name] != b.metrics[name]:
             figures[name] = (a.metrics[name], b.metrics[name])
+    wholes = fetch(left, a), fetch(right, b)
     return Disagreement(
         name=a.name,
         labels=(left.label, right.label),
         figures=figures,
-        margins=(a.metrics.get("count/margin_min"), b.metrics.get("count/margin_min")),
+        machines=(left.told_of(a), right.told_of(b)),
         differences=tuple(differences(a, b)),
-        parting=_parting(fetch(left, a).text, fetch(right, b).text),
+        parting=parting(*(record.text for record in wholes)),
+        closest=closest(*wholes),
     )
 
 
 def _as_it_is(_: Sweep, record: JobRecord) -> JobRecord:
     return record
-
-
-def _parting(one: str, other: str) -> Parting | None:
-    if not one or not other or one == other:
-        return None
-    shorter = min(len(one), len(other))
-    position = next((i for i in range(shorter) if one[i] != other[i]), shorter)
-    start = max(0, position - _AROUND)
-    return Parting(position, one[start : position + 1], other[start : position + 1])
 
 
 def _apart(matches: Sequence[Match]) -> list[Apart]:

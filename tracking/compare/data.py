@@ -14,7 +14,8 @@ SCHEMA = 1
 
 
 def as_data(comparison: Comparison) -> dict[str, Any]:
-    """{"schema", "sweeps", "columns", "counts", "timings", "flips", "ranks", "sentences"}.
+    """{"schema", "sweeps", "columns", "untimed", "counts", "timings", "ahead", "flips", "ranks",
+    "sentences"}. "untimed" are sweeps without a column.
 
     Values are unrounded; what is not known is null.
     """
@@ -26,6 +27,7 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
             for s in comparison.sweeps
         ],
         "columns": [dataclasses.asdict(fact) for fact in comparison.facts],
+        "untimed": [dataclasses.asdict(fact) for fact in comparison.untimed],
         "counts": _counts(comparison.counts),
         "timings": tidy(comparison),
         "ahead": {

@@ -12,7 +12,7 @@ from tracking.compare.comparison import Comparison
 from tracking.compare.data import as_data
 from tracking.compare.page import as_html, draw
 from tracking.compare.table import as_markdown, tidy
-from tracking.compare.words import sections
+from tracking.compare.words import FIRST, SPEEDUP, footnotes, sections
 from tracking.notes import LONGEST_NOTE, for_page
 from tracking.payload import Point, as_csv, shorten
 from tracking.runs import KIND_TAG, NOTE_TAG, SweepRuns, search
@@ -28,6 +28,11 @@ class Output:
     html: str
     data: str
     files: Mapping[str, str | bytes]
+
+    @property
+    def ascii_data(self) -> str:
+        """The same data for a stream of any encoding."""
+        return json.dumps(json.loads(self.data), indent=1)
 
     @classmethod
     def of(cls, comparison: Comparison) -> Output:
@@ -78,7 +83,10 @@ def as_note(comparison: Comparison) -> str:
         parts.append(f"**{heading}**")
         parts.append("\n".join(f"- {_plain(sentence)}" for sentence in sentences))
     if comparison.columns:
-        parts[2:2] = ["**Speedup over plain decoding: median (range)**", as_markdown(comparison)]
+        table = [f"**{SPEEDUP}**", as_markdown(comparison)]
+        notes = footnotes(comparison, "Bold lines flip", "Slanted lines flip by half")
+        above = 2 * sum(heading in FIRST[:2] for heading, _ in sections(comparison))
+        parts[above:above] = [*table, " ".join(map(_plain, notes))]
     return "\n\n".join(parts)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.records import JobRecord
-from tracking.compare.sweeps import Column
+from tracking.compare.sweeps import Column, Sweep
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Range:
 @dataclass(frozen=True)
 class Facts:
     """`told` holds what the machine says of itself, by the part after `machine.`; speeds are of
-    plain decoding, None where no job tells them."""
+    plain decoding, None where no job tells them. `jobs` were timed; of a sweep without timings
+    `jobs` is 0, and `counted` says how many were counted."""
 
     label: str
     sweep: str
@@ -32,25 +33,45 @@ class Facts:
     target_pass_us: Range | None
     tokens_per_s: Range | None
     noise: tuple[float, float] | None
+    counted: int = 0
+
+    @property
+    def jobs_told(self) -> str:
+        """ "1 timed job", "12 jobs counted, none timed"."""
+        if not self.jobs:
+            return f"{_jobs(self.counted, '')} counted, none timed"
+        return _jobs(self.jobs, "timed ")
+
+
+def _jobs(many: int, kind: str) -> str:
+    return f"1 {kind}job" if many == 1 else f"{many} {kind}jobs"
 
 
 def facts(column: Column) -> Facts:
-    told = {
-        name.removeprefix("machine."): value
-        for name, value in column.sweep.tags.items()
-        if name.startswith("machine.")
-    }
     low, high = (_range(column.records, f"null/ratio_{end}") for end in ("min", "max"))
     return Facts(
         label=column.label,
         sweep=column.sweep.id,
         jobs=len(column.records),
-        told=told,
+        told=_told(column.told),
         others_share=_range(column.records, "load/others_share"),
         target_pass_us=_range(column.records, "cost/target_pass_us"),
         tokens_per_s=_range(column.records, "time/baseline_tokens_per_s"),
         noise=(low.low, high.high) if low and high else None,
     )
+
+
+def untimed(sweep: Sweep) -> Facts:
+    """Of a sweep that only counted."""
+    told: dict[str, str] = {}
+    for record in sweep.records:
+        told |= sweep.told_of(record)
+    counted = sum("counts.digest" in record.tags for record in sweep.records)
+    return Facts(sweep.label, sweep.id, 0, _told(told), None, None, None, None, counted)
+
+
+def _told(tags: Mapping[str, str]) -> dict[str, str]:
+    return {name.removeprefix("machine."): value for name, value in tags.items()}
 
 
 def _range(records: Sequence[JobRecord], name: str) -> Range | None:

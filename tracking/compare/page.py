@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tracking.compare.comparison import Comparison
 from tracking.compare.figures import figures
 from tracking.compare.table import entries
-from tracking.compare.words import sections
+from tracking.compare.words import FIRST, SPEEDUP, footnotes, sections
 from tracking.page import address, render
 
 if TYPE_CHECKING:
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 _SHARP_DPI = 160
 _CAPTIONS = {
-    "ranges": "Each bar goes from the smallest to the largest ratio of a pair, the mark is the "
-    "median. Bars that do not overlap are told apart.",
+    "ranges": "Each bar is the range of the table, the mark is the median. Bars that do not "
+    "overlap are told apart.",
     "costs": "c is the time of a drafted token, v that of a verify pass over k + 1 positions, each "
     "over the time of a target pass. A draft with c near 1 cannot pay.",
     "breakeven": "A panel for each k. The line is where nothing is gained: the more a drafted "
     "token costs, the more must be accepted. Acceptance is the constant one that gives the yield "
-    "which was counted; the cost is c + (v - 1 + o) / k.",
+    "which was counted; the cost is c + (v - 1 + o) / k. With k=auto, k is what a round drafts on "
+    "average, in the panel counted to the draft that drafts most.",
 }
 
 
@@ -33,11 +34,13 @@ def as_html(comparison: Comparison, drawn: Mapping[str, bytes]) -> str:
     return render(
         "compare.html",
         title=comparison.name,
-        facts=comparison.facts,
+        facts=[*comparison.facts, *comparison.untimed],
         labels=[column.label for column in comparison.columns],
-        first=[part for part in told if part[0] in ("Counts", "What flips")],
-        rest=[part for part in told if part[0] not in ("Counts", "What flips")],
+        first=[part for part in told if part[0] in FIRST],
+        rest=[part for part in told if part[0] not in FIRST],
+        speedup=SPEEDUP,
         entries=entries(comparison),
+        footnotes=footnotes(comparison, "Dark lines flip (**)", "Light lines flip by half (*)"),
         figures=[
             {"name": name, "caption": _CAPTIONS[name], "address": address(png)}
             for name, png in drawn.items()

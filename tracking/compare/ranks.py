@@ -13,12 +13,12 @@ from tracking.rows import Row
 @dataclass(frozen=True)
 class Rank:
     """One column. `by_speed` holds each draft at its best k; `by_acceptance` each at one common k,
-    `accepted_at`, or at its own smallest where they have none in common."""
+    `accepted_at` as it was asked for, or at its own smallest where they have none in common."""
 
     column: int
     by_speed: tuple[Row, ...]
     by_acceptance: tuple[Row, ...]
-    accepted_at: int | None
+    accepted_at: str | None
 
     @property
     def inversions(self) -> list[tuple[Row, Row]]:
@@ -47,12 +47,20 @@ def ranks(lines: Sequence[Line], columns: int) -> list[Rank]:
 
 def _rank(column: int, drafts: dict[str, list[Row]]) -> Rank:
     best = [max(rows, key=lambda row: row.measured or 0.0) for rows in drafts.values()]
-    common = set.intersection(*({row.k for row in rows} for rows in drafts.values()))
-    at = min(common, default=None)
-    accepted = [min(rows, key=lambda row: (row.k != at, row.k)) for rows in drafts.values()]
+    lengths = {row.length: _place(row) for rows in drafts.values() for row in rows}
+    common = set.intersection(*({row.length for row in rows} for rows in drafts.values()))
+    at = min(common, default=None, key=lambda length: lengths[length])
+    accepted = [
+        min(rows, key=lambda row: (row.length != at, *_place(row))) for rows in drafts.values()
+    ]
     return Rank(
         column,
         tuple(sorted(best, key=lambda row: -(row.measured or 0.0))),
         tuple(sorted(accepted, key=lambda row: -(row.acceptance or 0.0))),
         at,
     )
+
+
+def _place(row: Row) -> tuple[bool, int]:
+    """auto comes last."""
+    return row.auto, row.k

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlflow.exceptions import MlflowException
 
-from pipeline.records import JobRecord, Status
+from pipeline.records import SCHEMA, JobRecord, Status
 from tracking import names
 from tracking.compare.sweeps import Sweep
 from tracking.runs import KIND_TAG, quote, search
@@ -30,8 +31,15 @@ _AT_ONCE = 8  # requests to a server
 _IN_BULK, _MOST_POINTS = 100, 25_000  # runs in one question to a database, points it gives at most
 
 
+class NewerRecords(ValueError):
+    """A sweep that a newer version recorded: its figures may not mean what they mean here."""
+
+
 class StoredSweeps:
-    """Reads sweeps on demand, each once. Methods raise what MLflow raises."""
+    """Reads sweeps on demand, each once. Methods raise what MLflow raises, and `NewerRecords`.
+
+    Records of every older form are read: what they lack is not needed here.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -47,6 +55,7 @@ class StoredSweeps:
         if sweep_id not in self._records:
             condition = f"tags.`sweep.id` = '{quote(sweep_id)}' AND tags.`{KIND_TAG}` = 'job'"
             runs = [r for r in search(self._store, condition) if "counts.digest" in r.data.tags]
+            _check_schema(sweep_id, runs)
             self._records[sweep_id] = [_light(run) for run in runs]
             ids = {(sweep_id, run.data.tags["job.digest"]): run.info.run_id for run in runs}
             self._runs |= ids
@@ -92,6 +101,16 @@ class StoredSweeps:
             for point in bulk(run_ids[start : start + _IN_BULK], _RATIO, _MOST_POINTS):
                 found.setdefault(point.run_id, {})[point.step] = point.value
         return found
+
+
+def _check_schema(sweep_id: str, runs: Sequence[Run]) -> None:
+    told = [str(run.data.tags.get("record.schema", "")) for run in runs]
+    newest = max((int(schema) for schema in told if schema.isdecimal()), default=0)
+    if newest > SCHEMA:
+        raise NewerRecords(
+            f"sweep {sweep_id} has records of schema {newest}, and this version of specsweep reads "
+            f"up to {SCHEMA}: update specsweep to compare it"
+        )
 
 
 def _light(run: Run) -> JobRecord:

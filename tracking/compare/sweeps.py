@@ -1,8 +1,9 @@
 """What is compared: sweeps, and of each one its columns, machine x state of load. Pure.
 
-The load is known job by job. A sweep during which it changed has a column for each state, and a
-job's timings stand in the column of its own state, so that nothing is pooled across loads. Counts
-do not depend on load: for them a sweep is one side whatever its columns are.
+Machine and load are known job by job. A sweep during which the load changed, or that went on on
+another machine, has a column for each, and a job's timings stand in the column of its own machine
+and state: nothing is pooled. Counts depend on neither: for them a sweep is one side whatever its
+columns are.
 """
 
 from __future__ import annotations
@@ -32,6 +33,23 @@ class Sweep:
         return self.tags.get("machine.id") or self.tags.get("machine.name") or self.id
 
     @property
+    def machines(self) -> list[str]:
+        """Those of its jobs, in the order in which they first occur."""
+        return list(dict.fromkeys(map(self.machine_of, self.records))) or [self.machine]
+
+    def machine_of(self, record: JobRecord) -> str:
+        """The job's own; the sweep's where the job does not tell."""
+        own = record.tags.get("machine.id") or record.tags.get("machine.name")
+        return own or self.machine
+
+    def told_of(self, record: JobRecord) -> dict[str, str]:
+        """The `machine.*` tags of a job; what it does not tell is the sweep's, if that is of the
+        same machine."""
+        own = _about_machine(record.tags)
+        same = self.machine_of(record) == self.machine
+        return _about_machine(self.tags) | own if same else own
+
+    @property
     def load(self) -> str:
         """The state of load under which most jobs were timed, empty where none is known."""
         return main_load(record.tags.get("load.state") for record in self.records)
@@ -39,22 +57,23 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Column:
-    """The timed jobs of one sweep under one state of load; `load` is empty where not known."""
+    """The timed jobs of one sweep on one machine under one state of load, empty where not known.
+
+    `told` are the machine's own tags, `machine.*`.
+    """
 
     label: str
     sweep: Sweep
+    told: Mapping[str, str]
     load: str
     records: Sequence[JobRecord]
 
 
 def labelled(sweeps: Iterable[Sweep]) -> list[Sweep]:
-    """With a label each: the machine's name, then as needed its load and the sweep's id.
-
-    What jobs say of the machine, which library multiplies there, is added to the sweeps' tags.
-    """
-    sweeps = [replace(sweep, tags={**_told_by_jobs(sweep), **sweep.tags}) for sweep in sweeps]
+    """With a label each: its machines' names, then as needed its load and the sweep's id."""
+    sweeps = list(sweeps)
     names = _machine_names(sweeps)
-    labels = [names[sweep.machine] for sweep in sweeps]
+    labels = [" + ".join(names[machine] for machine in sweep.machines) for sweep in sweeps]
     for more in (lambda sweep: sweep.load, lambda sweep: sweep.id):
         seen = Counter(labels)
         labels = [
@@ -64,10 +83,14 @@ def labelled(sweeps: Iterable[Sweep]) -> list[Sweep]:
     return [replace(sweep, label=label) for sweep, label in zip(sweeps, labels, strict=True)]
 
 
-def _told_by_jobs(sweep: Sweep) -> dict[str, str]:
+def _about_machine(tags: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in tags.items() if name.startswith("machine.")}
+
+
+def _told(sweep: Sweep, records: Iterable[JobRecord]) -> dict[str, str]:
     told: dict[str, str] = {}
-    for record in sweep.records:
-        told |= {name: v for name, v in record.tags.items() if name.startswith("machine.")}
+    for record in records:
+        told |= sweep.told_of(record)
     return told
 
 
@@ -75,10 +98,11 @@ def columns(sweeps: Sequence[Sweep]) -> list[Column]:
     """In the order of the sweeps, idle before busy. Sweeps that timed nothing have none."""
     names = _machine_names(sweeps)
     found = [
-        Column(f"{names[sweep.machine]} {state}".strip(), sweep, state, records)
+        Column(f"{names[machine]} {state}".strip(), sweep, _told(sweep, records), state, records)
         for sweep in sweeps
+        for machine in sweep.machines
         for state in (*STATES, "")
-        if (records := _timed(sweep, state))
+        if (records := _timed(sweep, machine, state))
     ]
     seen = Counter(column.label for column in found)
     return [
@@ -89,19 +113,23 @@ def columns(sweeps: Sequence[Sweep]) -> list[Column]:
     ]
 
 
-def _timed(sweep: Sweep, state: str) -> list[JobRecord]:
+def _timed(sweep: Sweep, machine: str, state: str) -> list[JobRecord]:
     return [
         record
         for record in sweep.records
         if record.status == "done"
         and record.series.get("time/pair_ratio")
         and record.tags.get("load.state", "") == state
+        and sweep.machine_of(record) == machine
     ]
 
 
 def _machine_names(sweeps: Sequence[Sweep]) -> dict[str, str]:
     """A short name for each machine, with the beginning of its id where two share the name."""
-    names = {sweep.machine: _short(sweep.tags.get("machine.name") or sweep.id) for sweep in sweeps}
+    told = {sweep.machine: sweep.tags.get("machine.name") or sweep.id for sweep in sweeps}
+    for machine, record in ((sweep.machine_of(r), r) for sweep in sweeps for r in sweep.records):
+        told[machine] = record.tags.get("machine.name") or told.get(machine, machine)
+    names = {machine: _short(name) for machine, name in told.items()}
     seen = Counter(names.values())
     return {
         machine: f"{name} ({machine[:4]})" if seen[name] > 1 else name

@@ -7,36 +7,39 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracking.compare.comparison import Comparison
-from tracking.compare.timings import Line
+from tracking.compare.timings import Line, drafted
 from tracking.compare.words import ratio
 
-SAME = "not told apart"
+SAME, MISSING = "not told apart", "–"
+_MARKDOWN = {"whole": "**", "half": "*", "": ""}
 
 
 @dataclass(frozen=True)
 class Entry:
     """One line. `cells` are median and range by column, `verdicts` the words against plain
-    decoding, empty where there is none; `ahead` says where speculation gains most."""
+    decoding, empty where there is none; `ahead` says where speculation gains most. `flips` is
+    "whole" from faster to slower, "half" from faster to not told apart, else empty."""
 
     name: str
     cells: tuple[str, ...]
     verdicts: tuple[str, ...]
     ahead: str
-    flips: bool
+    flips: str
 
 
 def entries(comparison: Comparison) -> list[Entry]:
     """Lines whose verdict flips first, then the others in their own order."""
-    flipping = {flip.line.name for flip in comparison.flips if flip.whole}
-    ordered = sorted(comparison.lines, key=lambda line: line.name not in flipping)
+    flipping = {flip.line.name: "whole" if flip.whole else "half" for flip in comparison.flips}
+    order = ["whole", "half", ""]
+    ordered = sorted(comparison.lines, key=lambda line: order.index(flipping.get(line.name, "")))
     labels = [column.label for column in comparison.columns]
-    return [_entry(line, labels, line.name in flipping) for line in ordered]
+    return [_entry(line, labels, flipping.get(line.name, "")) for line in ordered]
 
 
-def _entry(line: Line, labels: Sequence[str], flips: bool) -> Entry:
+def _entry(line: Line, labels: Sequence[str], flips: str) -> Entry:
     return Entry(
         name=line.name,
-        cells=tuple("–" if row is None else ratio(row) for row in line.cells),
+        cells=tuple(MISSING if row is None else ratio(row) for row in line.cells),
         verdicts=tuple((row.verdict or "") if row else "" for row in line.cells),
         ahead=_ahead(line, labels),
         flips=flips,
@@ -57,7 +60,8 @@ def as_markdown(comparison: Comparison) -> str:
     for entry in entries(comparison):
         cells = (cell.replace("-", "\N{NON-BREAKING HYPHEN}") for cell in entry.cells)
         words = [f"{c} {v}".strip() for c, v in zip(cells, entry.verdicts, strict=True)]
-        name = f"**{entry.name}**" if entry.flips else entry.name
+        mark = _MARKDOWN[entry.flips]
+        name = f"{mark}{entry.name}{mark}"
         lines.append("| " + " | ".join([name, *words, entry.ahead]) + " |")
     return "\n".join(lines)
 
@@ -73,8 +77,13 @@ def tidy(comparison: Comparison) -> list[dict[str, Any]]:
         for column, row in zip(comparison.columns, line.cells, strict=True):
             if row is None:
                 continue
-            about = {"draft": row.draft, "k": row.k, **row.split, "column": column.label}
-            about |= {"machine": column.sweep.tags.get("machine.name", ""), "load": column.load}
+            about: dict[str, Any] = {
+                "draft": row.draft,
+                "k": row.length if row.auto else row.k,
+                **row.split,
+            }
+            about |= {"column": column.label, "draft_length": drafted(row)}
+            about |= {"machine": column.told.get("machine.name", ""), "load": column.load}
             about["sweep"] = column.sweep.id
             found.append(about | {name: getattr(row, name) for name in names})
     return found

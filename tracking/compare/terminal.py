@@ -11,35 +11,43 @@ from rich.text import Text
 
 from tracking.compare.comparison import Comparison
 from tracking.compare.machines import Facts
-from tracking.compare.table import Entry, entries
-from tracking.compare.words import sections
+from tracking.compare.table import MISSING, Entry, entries
+from tracking.compare.words import FIRST, SPEEDUP, footnotes, sections
 
 _STYLE = {"faster": "green", "slower": "red", "ambiguous": "yellow"}
-_CELL, _AHEAD = 17, 16  # characters that a column needs with the gap beside it
+_MARK = {"faster": " >", "slower": " <", "ambiguous": " ~"}  # read without colour, in any encoding
+_FLIPS = {"whole": " **", "half": " *", "": ""}
+_MARKED = "> faster than plain decoding there, < slower, ~ not told apart from it."
+_CELL, _AHEAD = 19, 16  # characters that a column needs with the gap beside it
 
 
 def show(comparison: Comparison, console: Console) -> None:
     """In the order in which it is read: what is compared, counts, flips, timings, order."""
-    for facts in comparison.facts:
+    for facts in (*comparison.facts, *comparison.untimed):
         _say(console, _about(facts))
     told = dict(sections(comparison))
-    for heading in ("Counts", "What flips"):
+    for heading in FIRST:
         _section(console, heading, told.pop(heading, []))
     rows = entries(comparison)
     if rows:
-        _section(console, "Speedup over plain decoding: median, and smallest to largest", [])
+        _head(console, SPEEDUP)
         for part in _parts(comparison, rows, console.width):
             console.print(_table(comparison, rows, part))
-        _say(console, "faster, slower: than plain decoding there (green, red); yellow: no telling.")
+        for note in (_MARKED, *footnotes(comparison, "**", "*")):
+            _say(console, note)
     for heading, sentences in told.items():
         _section(console, heading, sentences)
 
 
 def _section(console: Console, heading: str, sentences: Sequence[str]) -> None:
-    if heading and (sentences or heading.startswith("Speedup")):
-        console.print(f"\n{heading}", style="bold", markup=False, highlight=False)
+    if sentences:
+        _head(console, heading)
     for sentence in sentences:
         _say(console, sentence)
+
+
+def _head(console: Console, heading: str) -> None:
+    console.print(f"\n{heading}", style="bold", markup=False, highlight=False)
 
 
 def _say(console: Console, text: str) -> None:
@@ -54,13 +62,15 @@ def _about(facts: Facts) -> str:
         parts.append(f"other programs took {share.low:.0%}-{share.high:.0%} of the CPU")
     if facts.noise is not None:
         parts.append(f"noise {facts.noise[0]:.2f}-{facts.noise[1]:.2f}")
-    jobs = "1 timed job" if facts.jobs == 1 else f"{facts.jobs} timed jobs"
-    return f"{facts.label}: sweep {facts.sweep}, {jobs}; " + ", ".join(p for p in parts if p)
+    about = ", ".join(part for part in parts if part)
+    return f"{facts.label}: sweep {facts.sweep}, {facts.jobs_told}" + (
+        f"; {about}" if about else ""
+    )
 
 
 def _parts(comparison: Comparison, rows: Sequence[Entry], width: int) -> list[range]:
     """The columns side by side, as many at a time as the terminal is wide enough for."""
-    room = width - max(len(row.name) for row in rows) - 1 - _AHEAD
+    room = width - max(len(_name(row)) for row in rows) - 1 - _AHEAD
     wide = max(1, room // _CELL)
     every = len(comparison.columns)
     return [range(start, min(start + wide, every)) for start in range(0, every, wide)]
@@ -73,6 +83,16 @@ def _table(comparison: Comparison, rows: Sequence[Entry], part: range) -> Table:
         table.add_column(Text(comparison.columns[place].label), min_width=_CELL - 1)
     table.add_column("gains most on", min_width=_AHEAD - 2)
     for row in rows:
-        cells = [Text(row.cells[at], _STYLE.get(row.verdicts[at], "")) for at in part]
-        table.add_row(Text(row.name, "bold" if row.flips else ""), *cells, Text(row.ahead))
+        name = Text(_name(row), "bold" if row.flips else "")
+        table.add_row(name, *(_cell(row, at) for at in part), Text(row.ahead))
     return table
+
+
+def _name(row: Entry) -> str:
+    return row.name + _FLIPS[row.flips]
+
+
+def _cell(row: Entry, at: int) -> Text:
+    verdict = row.verdicts[at]
+    cell = row.cells[at] if row.cells[at] != MISSING else "-"  # which every encoding has
+    return Text(cell + _MARK.get(verdict, ""), _STYLE.get(verdict, ""))

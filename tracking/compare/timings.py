@@ -5,6 +5,7 @@ Columns are never pooled: a cell is made of the jobs of one sweep, machine and s
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,7 +22,6 @@ class Line:
 
     name: str
     series: str
-    k: int
     cells: tuple[Row | None, ...]
 
     @property
@@ -48,7 +48,8 @@ class Flip:
 
     `whole` is a flip from faster to slower; else one of the two is not told apart from plain
     decoding. `costs` holds the terms that make the difference, the largest first, each with its
-    value in both columns; `explained` says whether the costs predict both verdicts.
+    value in both columns; `explained` says whether the costs predict both verdicts, and by more
+    than predictions are off here.
     """
 
     line: Line
@@ -66,8 +67,13 @@ def lines(columns: Sequence[Column]) -> list[Line]:
     found = []
     for row in rows(every):
         cells = tuple(table.get(row.name) for table in tables)
-        found.append(Line(row.name, row.series, row.k, cells))
+        found.append(Line(row.name, row.series, cells))
     return found
+
+
+def drafted(row: Row) -> float:
+    """Tokens drafted in a round: k, or on average where the draft's own sureness decides."""
+    return float(row.k) if row.draft_length is None else row.draft_length
 
 
 def disjoint(one: Row, other: Row) -> bool:
@@ -92,9 +98,18 @@ def _flip(line: Line) -> Flip | None:
     pays, won = max(faster, key=lambda cell: cell[1].measured or 0.0)
     slower = [cell for cell in others if cell[1].verdict == "slower"] or others
     loses, lost = min(slower, key=lambda cell: cell[1].measured or 0.0)
-    told = won.predicted is not None and lost.predicted is not None
-    explained = told and (won.predicted or 0.0) > 1.0 >= (lost.predicted or 0.0)
-    return Flip(line, pays, loses, lost.verdict == "slower", _costs(won, lost), explained)
+    whole = lost.verdict == "slower"
+    return Flip(line, pays, loses, whole, _costs(won, lost), _explained(won, lost, whole))
+
+
+def _explained(won: Row, lost: Row, whole: bool) -> bool:
+    """Of a whole flip the predictions must be on both sides of 1; of any, further apart than either
+    is from what was measured."""
+    if not (won.predicted and lost.predicted and won.measured and lost.measured):
+        return False
+    pays, loses = math.log(won.predicted), math.log(lost.predicted)
+    off = max(abs(pays - math.log(won.measured)), abs(loses - math.log(lost.measured)))
+    return pays - loses > off and pays > 0 and (loses <= 0 or not whole)
 
 
 def _distance(flip: Flip) -> float:
@@ -105,7 +120,7 @@ def _distance(flip: Flip) -> float:
 
 def _costs(won: Row, lost: Row) -> tuple[tuple[str, float, float], ...]:
     """The terms that make a round dearer where it loses: k c, v and o, in target passes."""
-    weights = {"c": won.k, "v": 1, "o": 1}
+    weights = {"c": drafted(won), "v": 1, "o": 1}
     values = {term: (getattr(won, term), getattr(lost, term)) for term in _TERMS}
     known = {t: pair for t, pair in values.items() if pair[0] is not None and pair[1] is not None}
     dearer = {term: weights[term] * (lost - won) for term, (won, lost) in known.items()}

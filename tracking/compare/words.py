@@ -9,8 +9,12 @@ from tracking.compare.count_words import count_sentences
 from tracking.compare.machines import Range
 from tracking.compare.ranks import Rank
 from tracking.compare.timings import Flip, disjoint
+from tracking.load import BOUNDS
 from tracking.rows import Row
 
+FIRST = ("Which sweeps", "Counts", "What flips")
+"""Headings of the sections that stand above the table."""
+SPEEDUP = "Speedup over plain decoding: median (range)"
 _MOST = 6  # flips that are told one by one
 
 
@@ -47,7 +51,12 @@ def _flip(comparison: Comparison, flip: Flip) -> str:
         return f"{told}; the costs were not measured on both."
     if not flip.explained or not flip.costs:
         predicted = f"{won.predicted:.2f} on {one}, {lost.predicted:.2f} on {other}"
-        return f"{told}; the measured costs do not explain it, they predict {predicted}."
+        each = ((won.predicted, won.measured), (lost.predicted, lost.measured))
+        off = max(abs(said / (measured or 1.0) - 1) for said, measured in each)
+        return (
+            f"{told}; the measured costs do not explain it: they predict {predicted}, "
+            f"and are off by up to {off:.0%}."
+        )
     costs = [f"{term} is {_cost(a)} on {one}, {_cost(b)} on {other}" for term, a, b in flip.costs]
     return f"{told}, because {' and '.join(costs)}."
 
@@ -112,9 +121,28 @@ def _speed(speed: Range) -> str:
     return f"{speed.median:,.0f} ({speed.low:,.0f}-{speed.high:,.0f})"
 
 
+def footnotes(comparison: Comparison, whole: str, half: str) -> list[str]:
+    """What stands under the table. `whole` and `half` are the marks of lines that flip."""
+    if not comparison.columns:
+        return []
+    told = "The range is from the smallest to the largest ratio of a pair"
+    if comparison.intervals:
+        told += "; from 7 pairs on it is the interval for the median, which is narrower"
+    notes = [f"{told}."]
+    flips = {flip.whole for flip in comparison.flips}
+    if True in flips:
+        notes.append(f"{whole}: faster than plain decoding in one column, slower in another.")
+    if False in flips:
+        notes.append(f"{half}: faster in one column, not told apart in another.")
+    if any(column.load for column in comparison.columns):
+        notes.append(f"Load of the machine: {BOUNDS}.")
+    return notes
+
+
 def sections(comparison: Comparison) -> list[tuple[str, list[str]]]:
     """Headings and sentences, in the order in which they are read; no empty section."""
     found = [
+        ("Which sweeps", list(comparison.notes)),
         ("Counts", count_sentences(comparison.sweeps, comparison.counts)),
         ("What flips", flip_sentences(comparison)),
         ("Order of the drafts, each at its best k", rank_sentences(comparison)),
