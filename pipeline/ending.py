@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipeline import advice, verdicts
+from pipeline import advice, nulls, verdicts
 from pipeline.headlines import headlines
 from pipeline.plan import Job
 from pipeline.records import JobRecord
@@ -76,7 +76,7 @@ def _metrics(sweep: Sweep) -> dict[str, float]:
         "sweep/jobs": float(len(sweep.plan.jobs)),
         "sweep/failed": float(sum(record.status == "failed" for record in records)),
         **sweep.seconds,
-        **(sweep.store.read_null() or {}),
+        **nulls.together(list(sweep.store.read_nulls().values())),
     }
     clock_s = sweep.seconds.get("sweep/clock_s", 0.0)
     if clock_s and sweep.timed_s:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from pipeline import verdicts
+from pipeline import nulls, verdicts
 from pipeline.idle import IdleCheck
 from pipeline.lock import alone
 from pipeline.plan import Job
@@ -17,7 +17,7 @@ from pipeline.records import JobRecord
 if TYPE_CHECKING:
     from pipeline.run import Sweep
 
-NULL = "null"
+NULL = "null of "  # before the kind of baseline, in a task's key
 
 
 def count(sweep: Sweep) -> None:
@@ -68,24 +68,26 @@ def clock(sweep: Sweep) -> None:
     if not todo:
         return
     with alone(sweep.clock_lock, sweep.show.say), sweep.show.phase("timing", len(todo)) as phase:
-        begun_s = time.monotonic()
+        begun_s = asked_s = time.monotonic()
         meter = sweep.recorder.meter()
         idle = IdleCheck(sweep.plan.idle, sweep.recorder.meter(), sweep.show.say)
 
         def running(keys: Sequence[str]) -> None:
-            names = [NULL] if NULL in keys else [sweep.by_digest[key].name for key in keys]
+            nonlocal asked_s
+            for_null = keys[0].startswith(NULL)
+            names = ["null"] if for_null else [sweep.by_digest[key].name for key in keys]
             idle.before(", ".join(names))
-            phase.running([NULL] if NULL in keys else sweep.begin(keys))
+            phase.running(names if for_null else sweep.begin(keys))
+            asked_s = time.monotonic()
             meter.start()
 
         with closing(apart(_clock_tasks(sweep, todo), running)) as outcomes:
             for key, outcome in outcomes:
                 load = meter.stop()
                 idle.seen(load[0])
-                if key == NULL:
-                    _take_null(sweep, outcome)
-                    # the worker is up: from here on jobs are timed
-                    begun_s, idle.waited_s = time.monotonic(), 0.0
+                if key.startswith(NULL):
+                    _take_null(sweep, key.removeprefix(NULL), outcome)
+                    begun_s += time.monotonic() - asked_s  # and the worker's start: no job's time
                 else:
                     phase.done(*sweep.take(key, outcome, load))
                     sweep.timed_s += _timed_s(sweep.records[key])
@@ -93,17 +95,23 @@ def clock(sweep: Sweep) -> None:
 
 
 def _clock_tasks(sweep: Sweep, todo: Sequence[Job]) -> Iterator[Task]:
-    """The null first, where it has not been measured; the others are made when it is known."""
-    if sweep.store.read_null() is None:
-        yield Task(NULL, sweep.jobs.null, (todo[0].spec,))
-    null = sweep.store.read_null() or {}
+    """Before the first job of a kind of baseline its null, where it has not been measured.
+
+    A job's task is made when its null is known, or could not be measured.
+    """
+    tried: set[str] = set()
     for job in todo:
+        kind = nulls.kind(job.spec)
+        if kind not in tried and kind not in sweep.store.read_nulls():
+            yield Task(NULL + kind, sweep.jobs.null, (job.spec,))
+        tried.add(kind)
+        null = sweep.store.read_nulls().get(kind, {})
         yield Task(job.digest, sweep.jobs.clock, (job.spec, sweep.records[job.digest], null))
 
 
-def _take_null(sweep: Sweep, outcome: Outcome) -> None:
+def _take_null(sweep: Sweep, kind: str, outcome: Outcome) -> None:
     if isinstance(outcome, Ok):
-        sweep.store.write_null(outcome.value)
+        sweep.store.write_nulls({**sweep.store.read_nulls(), kind: outcome.value})
     else:
         sweep.show.say(f"the null could not be measured: {outcome.error.message}")
 

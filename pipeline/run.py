@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pipeline import phases, verdicts
+from pipeline import nulls, phases, verdicts
 from pipeline.anonymous import hidden_record
 from pipeline.ending import Ending, finish
 from pipeline.journal import Journal, Recorder
@@ -173,6 +173,6 @@ class Sweep:
             "machine": machine_of(self.plan),
             "jobs": len(self.plan.jobs),
             "workers": self.plan.workers,
-            "null": self.store.read_null() or {},
+            "null": nulls.together(list(self.store.read_nulls().values())),
             "seconds": dict(self.seconds),
         }

@@ -4,7 +4,7 @@
     jobs/NAME-DIGEST/record.json     what one job found
     jobs/NAME-DIGEST/rounds.jsonl    its timed rounds, for `python -m pipeline.summary A B`
     summary.json            all of them, for scripts
-    null.json               the baseline timed against itself
+    nulls.json              each kind of baseline timed against itself
 outputs/latest leads to the newest sweep: a link, or where there are none a file with its name.
 """
 
@@ -103,11 +103,11 @@ class Store:
     def write_summary(self, summary: Mapping[str, Any]) -> None:
         self._write("summary.json", summary)
 
-    def write_null(self, null: Mapping[str, float]) -> None:
-        self._write("null.json", null)
+    def write_nulls(self, nulls: Mapping[str, Mapping[str, float]]) -> None:
+        self._write("nulls.json", nulls)
 
-    def read_null(self) -> dict[str, float] | None:
-        return self._read("null.json") if (self.folder / "null.json").is_file() else None
+    def read_nulls(self) -> dict[str, dict[str, float]]:
+        return self._read("nulls.json") if (self.folder / "nulls.json").is_file() else {}
 
     def write_record(self, record: JobRecord) -> None:
         slug = re.sub(r"[^A-Za-z0-9.=-]+", "-", record.name).strip("-.")[:80]

@@ -27,7 +27,7 @@ FLOORS = {
     3: "spec workbench memory timed distribution ties estimate job",
     # the sweep over jobs
     4: "anonymous config compose explain plan store lock idle stop pool progress journal recording"
-    " origin phases run ending sweep resume asked check_distribution same_text rule_gains",
+    " nulls origin phases run ending sweep resume asked check_distribution same_text rule_gains",
     # what measures the engine itself: nothing imports it
     5: "bench",
 }

@@ -36,6 +36,14 @@ def test_every_job_of_the_grid_is_counted_timed_and_recorded(tmp_path: Path) -> 
     assert job["metrics"]["load/others_share"] == 0.25 and job["tags"]["load.state"] == "busy"
 
 
+def test_each_kind_of_baseline_has_a_null_of_its_own(tmp_path: Path) -> None:
+    sweep = run(tmp_path, "draft=bigram", "k=1,2", "seed=0", "timing=pairs,whole")
+    assert sweep.code == 0
+    jobs = sweep.summary["jobs"]
+    assert sorted(job["metrics"]["null/ratio_max"] for job in jobs) == [1.03, 1.03, 1.2, 1.2]
+    assert sweep.summary["sweep"]["null"]["null/ratio_max"] == 1.2
+
+
 def test_counting_is_side_by_side_and_timing_alone_in_one_other_process(tmp_path: Path) -> None:
     meeting = ("draft=int8", "k=1,2", "seed=17", f"prompt='{tmp_path}'")
     assert run(tmp_path, *meeting, "n_jobs=2").code == 0
