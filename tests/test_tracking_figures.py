@@ -14,7 +14,8 @@ from matplotlib.figure import Figure
 
 from tests.records_factory import make_failed, make_record, make_sweep
 from tracking.drawing import COLOURS, MARKERS, spread
-from tracking.figures import _label_points, figures
+from tracking.figures import figures
+from tracking.predictions import _label_points
 from tracking.rows import rows
 
 

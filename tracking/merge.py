@@ -11,15 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import filelock
 
 from tracking import artifacts, bundle
 from tracking.bundle import BundleRun
 from tracking.bundle_read import Bundle
-from tracking.bundle_row import MOST_NAMES
 from tracking.doubles import one_of_each
+from tracking.portions import portions
 from tracking.runs import KIND_TAG
 from tracking.store import Store
 from tracking.trouble import StoreUnavailable, unavailable
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 What = Literal["new", "completed", "known"]
 _BATCH = 700  # points; with parameters and tags MLflow takes 1000 things a request
-_MOST_CHARACTERS = 100_000  # of parameters in one: six bytes each at worst, and servers take 1 MB
 
 
 def merge(store: Store, source: Bundle, tick: Callable[[], object] = lambda: None) -> Counter[What]:
@@ -136,36 +135,27 @@ class _Sweep:
         files = {path: partial(self._source.open, run, path) for path in run.files}
         artifacts.put(self._client, run_id, left.info.artifact_uri, files)
         points = [Metric(p.name, p.value, p.time_ms, p.step) for p in run.points]
-        params = [Param(k, v) for k, v in run.params.items() if k not in left.data.params]
+        params = {k: v for k, v in run.params.items() if k not in left.data.params}
         if left.data.tags.get(bundle.EXPORTED_TAG) != self._source.about.exported:
-            tags = (run.tags | self._marks(run)).items()
-            for portion in _portions([RunTag(*tag) for tag in tags]):
-                self._client.log_batch(run_id, tags=portion)
-        *early, params = _portions(params)
-        for portion in early:
-            self._client.log_batch(run_id, params=portion)
+            for some in portions(run.tags | self._marks(run)):
+                self._client.log_batch(run_id, tags=[RunTag(*tag) for tag in some.items()])
+        *early, last = portions(params)
+        for some in early:
+            self._client.log_batch(run_id, params=[Param(*param) for param in some.items()])
         for start in range(_BATCH, len(points), _BATCH):
             self._client.log_batch(run_id, metrics=points[start : start + _BATCH])
         marked = left.data.tags.get(bundle.DIGEST_TAG) == run.digest()
         mark = [] if marked else [RunTag(bundle.DIGEST_TAG, run.digest())]
-        self._client.log_batch(run_id, metrics=points[:_BATCH], params=params, tags=mark)
+        self._client.log_batch(
+            run_id,
+            metrics=points[:_BATCH],
+            params=[Param(*param) for param in last.items()],
+            tags=mark,
+        )
         if run.status != "RUNNING":
             self._client.set_terminated(run_id, run.status, run.finished_ms)
         elif left.info.status != "RUNNING":
             self._client.update_run(run_id, "RUNNING")
-
-
-def _portions(things: list[Any]) -> list[list[Any]]:
-    """Parameters or tags, in as many requests as their length takes; one at least."""
-    found: list[list[Any]] = [[]]
-    left = _MOST_CHARACTERS
-    for thing in things:
-        left -= len(thing.value)
-        if left < 0 or len(found[-1]) == MOST_NAMES:
-            found.append([])
-            left = _MOST_CHARACTERS - len(thing.value)
-        found[-1].append(thing)
-    return found
 
 
 @contextmanager

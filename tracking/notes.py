@@ -85,13 +85,14 @@ def _section(section: str) -> str:
 def for_page(markdown: str) -> str:
     """`markdown` as MLflow's page needs it.
 
-    The page breaks every line where it ends, and sets the cells of a table without a gap.
+    The page breaks every line where it ends, and sets the cells of a table, and what follows one,
+    without a gap.
     """
     blocks = []
     for block in markdown.strip().split("\n\n"):
         lines = block.splitlines()
         if lines and lines[0].startswith("|"):
-            blocks.append("\n".join(_spaced(line) for line in lines))
+            blocks += ["\n".join(_spaced(line) for line in lines), "&nbsp;"]
         else:
             text = "\n".join(lines).replace("\n  ", " ")  # a list item that goes on
             blocks.append(text if "\n- " in f"\n{text}" or "```" in text else " ".join(lines))
