@@ -10,7 +10,8 @@ from pipeline.records import JobRecord
 from tests.compared import on_machine, side_by_side, timed
 from tests.records_factory import make_record
 from tracking.compare import Comparison
-from tracking.compare.breakeven import Point, constant_acceptance, map_of, points
+from tracking.compare.breakeven import Point, constant_acceptance, points
+from tracking.compare.breakeven_map import map_of
 from tracking.compare.data import as_data
 from tracking.compare.table import tidy
 from tracking.compare.words import rank_sentences
@@ -50,7 +51,7 @@ def test_a_point_is_on_the_side_of_its_panels_line_that_its_prediction_says(
     assert [point.length for point in every] == ["8"] * 4 + ["auto"] * 4
     assert {point.drafted for point in every if point.length == "auto"} == {5.5}
     for point in every:
-        speedup = predicted[point.series, point.length]
+        speedup = predicted[point.name, point.length]
         assert speedup is not None
         assert _pays(point) == (speedup > 1)
     assert len({_pays(point) for point in every}) == 2
