@@ -72,7 +72,7 @@ def test_auto_is_no_fixed_length_in_the_order_by_acceptance_and_in_the_data(
     found: Comparison,
 ) -> None:
     ranks = as_data(found)["ranks"]
-    assert [rank["accepted_at"] for rank in ranks] == ["8", "8"]
+    assert [rank["accepted_at"] for rank in ranks] == [8, 8]
     only_auto = [auto("int8", 5.5, (1.3, 1.4)), auto("bigram", 1.5, (0.9, 1.0))]
     told = rank_sentences(side_by_side(*(on_machine(name, only_auto) for name in ("a", "b"))))
     assert told[0].startswith("a idle: by speed int8 k=auto 1.35 > bigram k=auto 0.95; by")

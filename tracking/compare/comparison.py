@@ -125,8 +125,8 @@ def _strangers(sweeps: Sequence[Sweep]) -> str:
 
 
 def _apart(sweeps: Sequence[Sweep]) -> str:
-    """The parameters that no two of them share a value of."""
-    names = sorted({name for s in sweeps for r in s.records for name in r.params})
+    """The parameters that no two of them share a value of; where weights lie is none."""
+    names = sorted({name for s in sweeps for r in s.records for name in r.params} - {"target"})
     found = []
     for name in names:
         values = [{str(r.params.get(name)) for r in s.records} for s in sweeps]
