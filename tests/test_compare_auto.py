@@ -10,7 +10,8 @@ from pipeline.records import JobRecord
 from tests.compared import on_machine, side_by_side, timed
 from tests.records_factory import make_record
 from tracking.compare import Comparison
-from tracking.compare.breakeven import Point, constant_acceptance, map_of, points
+from tracking.compare.breakeven import Point, constant_acceptance, points
+from tracking.compare.breakeven_map import map_of
 from tracking.compare.data import as_data
 from tracking.compare.table import tidy
 from tracking.compare.words import rank_sentences
@@ -50,7 +51,7 @@ def test_a_point_is_on_the_side_of_its_panels_line_that_its_prediction_says(
     assert [point.length for point in every] == ["8"] * 4 + ["auto"] * 4
     assert {point.drafted for point in every if point.length == "auto"} == {5.5}
     for point in every:
-        speedup = predicted[point.series, point.length]
+        speedup = predicted[point.name, point.length]
         assert speedup is not None
         assert _pays(point) == (speedup > 1)
     assert len({_pays(point) for point in every}) == 2
@@ -71,7 +72,7 @@ def test_auto_is_no_fixed_length_in_the_order_by_acceptance_and_in_the_data(
     found: Comparison,
 ) -> None:
     ranks = as_data(found)["ranks"]
-    assert [rank["accepted_at"] for rank in ranks] == ["8", "8"]
+    assert [rank["accepted_at"] for rank in ranks] == [8, 8]
     only_auto = [auto("int8", 5.5, (1.3, 1.4)), auto("bigram", 1.5, (0.9, 1.0))]
     told = rank_sentences(side_by_side(*(on_machine(name, only_auto) for name in ("a", "b"))))
     assert told[0].startswith("a idle: by speed int8 k=auto 1.35 > bigram k=auto 0.95; by")

@@ -175,6 +175,20 @@ def test_a_job_that_was_run_again_does_not_hide_the_sweep(
     ) in told
 
 
+def test_a_sweep_that_two_machines_timed_has_a_column_for_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second one's recorder writes its own name over the sweep's."""
+    for seed, machine in enumerate(("attic", "cellar")):
+        recorder = Recorder(root=tmp_path if seed else project(tmp_path))
+        keep(recorder, "s1", machine, make_sweep(("bigram", "int8"), (1, 4), (seed,)))
+    found = data(capsys, recorder)
+    assert columns(found) == ["attic idle", "cellar idle"]
+    assert [column["jobs"] for column in found["columns"]] == [4, 4]
+    assert [column["told"]["id"] for column in found["columns"]] == ["id-attic", "id-cellar"]
+    assert [rank["column"] for rank in found["ranks"]] == ["attic idle", "cellar idle"]
+
+
 def test_records_of_a_newer_version_are_left_out_and_refused_where_they_are_named(
     store: Recorder, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -182,6 +182,7 @@ def test_one_side_alone_is_told_what_to_do() -> None:
 
 
 def test_sweeps_without_a_job_in_common_are_told_apart_by_what_differs() -> None:
-    other = [replace(make_record(), digest="e" * 16, params=make_record().params | {"tokens": 60})]
-    with pytest.raises(NothingToCompare, match="tokens 200 against 60"):
+    own = {"tokens": 60, "target": "/home/a/own"}
+    other = [replace(make_record(), digest="e" * 16, params=make_record().params | own)]
+    with pytest.raises(NothingToCompare, match="their tokens 200 against 60. Run"):
         side_by_side(on_machine("attic", [make_record()]), on_machine("cellar", other))

@@ -108,15 +108,18 @@ def test_the_data_is_json_with_null_for_what_is_not_known() -> None:
     assert data["columns"][0]["told"]["name"] == "attic"
 
 
-@pytest.mark.parametrize("columns", [2, 5])
-def test_the_terminal_keeps_within_eighty_columns(
-    columns: int, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("columns", "width", "parts"), [(2, 80, 1), (5, 80, 3), (5, 120, 2)])
+def test_the_terminal_keeps_within_its_width_and_cuts_nothing(
+    columns: int, width: int, parts: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = side_by_side(*(on_machine(f"machine-{n}") for n in range(columns)))
-    show(found, Console(width=80, color_system=None))
+    show(found, Console(width=width, color_system=None))
     told = capsys.readouterr().out
-    assert max(len(line) for line in told.splitlines()) <= 80
-    assert told.count("gains most on") == (1 if columns == 2 else 3)
+    assert max(len(line) for line in told.splitlines()) <= width
+    assert told.count("gains most on") == parts
+    rows = [line for line in told.splitlines() if "(" in line and line.startswith("int8 k=")]
+    assert len(rows) == 4 * parts
+    assert all(line.rstrip().endswith("not told apart") for line in rows)
     assert all(f"machine-{n} idle" in told for n in range(columns))
     assert "…" not in told
 
@@ -135,7 +138,7 @@ def test_verdicts_and_flips_are_read_without_colour(capsys: pytest.CaptureFixtur
     assert "int8 k=1 ** 1.35 (1.30-1.40) > 0.85 (0.80-0.90) < attic idle" in told
     assert "int8 k=2 * 1.35 (1.30-1.40) > 1.05 (0.90-1.20) ~ attic idle" in told
     assert "int8 k=4 1.35 (1.30-1.40) > 1.35 (1.30-1.40) > not told apart" in told
-    assert "> faster than plain decoding there, < slower, ~ not told apart from it." in told
+    assert "> faster than plain decoding there, < slower, ~ not told apart from it or" in told
     assert "**: faster than plain decoding in one column, slower in another." in told
     assert "*: faster in one column, not told apart in another." in told
 

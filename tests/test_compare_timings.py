@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from pipeline.records import JobRecord
 from tests.compared import on_machine, side_by_side, timed
 from tests.records_factory import make_record, make_sweep
+from tracking.compare import NothingToCompare
 from tracking.compare.table import entries, tidy
 from tracking.compare.words import flip_sentences, rank_sentences, speed_sentences
 from tracking.load import main_load
@@ -79,6 +82,15 @@ def test_one_sweep_under_two_loads_is_enough_to_compare() -> None:
     stormy = replace(stormy, tags=stormy.tags | {"load.state": "busy"})
     both = on_machine("attic", [calm, stormy])
     assert [column.label for column in side_by_side(both).columns] == ["attic idle", "attic busy"]
+
+
+def test_one_sweep_whose_columns_share_nothing_is_told_what_to_do() -> None:
+    calm, stormy = make_record("int8", 4, 0), make_record("bigram", 4, 0)
+    stormy = replace(stormy, tags=stormy.tags | {"load.state": "busy"})
+    with pytest.raises(NothingToCompare) as refused:
+        side_by_side(on_machine("attic", [calm, stormy]))
+    told = str(refused.value)
+    assert "timed in two of its columns (attic idle, attic busy): bring another machine's" in told
 
 
 def test_two_sweeps_of_one_machine_and_load_are_not_pooled() -> None:

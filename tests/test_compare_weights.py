@@ -9,6 +9,7 @@ import pytest
 from pipeline.records import JobRecord
 from tests.compared import nudged, on_machine, side_by_side
 from tests.records_factory import make_sweep
+from tracking.compare.words import rank_sentences
 from tracking.headlines import marked
 from tracking.rows import rows
 
@@ -58,6 +59,15 @@ def test_other_weights_stand_apart_and_are_named(elsewhere: str, names: tuple[st
         [False, True],
         [True, False],
     ]
+
+
+def test_the_same_draft_of_other_weights_is_no_other_fastest_draft() -> None:
+    found = side_by_side(
+        on_machine("attic", with_weights(LINUX)),
+        on_machine("cellar", [nudged(r) for r in with_weights(MAC)]),
+    )
+    assert len(found.ranks) == 2
+    assert not [told for told in rank_sentences(found) if "The fastest draft" in told]
 
 
 def test_a_draft_with_parts_of_its_own_does_not_make_the_targets_differ() -> None:

@@ -14,6 +14,10 @@ from tracking.compare.sweeps import Column, Sweep, columns, labelled
 from tracking.compare.timings import Flip, Line, flips, lines
 
 _LONGEST_NAME = 80
+_BRING = (
+    "bring another machine's results with `make import FILE=...`, run `make sweep` again under "
+    "another load, or name two sweeps with --sweep ID --sweep ID"
+)
 
 
 class NothingToCompare(ValueError):
@@ -103,15 +107,17 @@ def _lonely(sweeps: Sequence[Sweep], notes: Sequence[str], asked: str, more: str
     left_out = "".join(f"; {note[0].lower()}{note[1:].rstrip('.')}" for note in notes)
     if asked:
         return f"with {asked} there is {there} to compare: {more}{left_out}"
-    return (
-        f"there is {there} to compare: bring another machine's results with `make import "
-        "FILE=...`, run `make sweep` again under another load, or name two sweeps with "
-        f"--sweep ID --sweep ID{left_out}"
-    )
+    return f"there is {there} to compare: {_BRING}{left_out}"
 
 
 def _strangers(sweeps: Sequence[Sweep]) -> str:
     told = " and ".join(f"{sweep.label} ({sweep.id})" for sweep in sweeps)
+    if len(sweeps) == 1:
+        where = ", ".join(column.label for column in columns(sweeps))
+        return (
+            f"{told} is the only sweep to compare, and no draft and k was timed in two of its "
+            f"columns ({where}): {_BRING}"
+        )
     return (
         f"{told} have no job in common: their {_apart(sweeps)}. Run the same `make sweep` "
         "ARGS on each, or name other sweeps with --sweep"
@@ -119,8 +125,8 @@ def _strangers(sweeps: Sequence[Sweep]) -> str:
 
 
 def _apart(sweeps: Sequence[Sweep]) -> str:
-    """The parameters that no two of them share a value of."""
-    names = sorted({name for s in sweeps for r in s.records for name in r.params})
+    """The parameters that no two of them share a value of; where weights lie is none."""
+    names = sorted({name for s in sweeps for r in s.records for name in r.params} - {"target"})
     found = []
     for name in names:
         values = [{str(r.params.get(name)) for r in s.records} for s in sweeps]

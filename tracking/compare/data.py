@@ -41,7 +41,7 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
             for flip in comparison.flips
         ],
         "ranks": [
-            {"column": labels[rank.column], "accepted_at": rank.accepted_at}
+            {"column": labels[rank.column], "accepted_at": _length(rank.accepted_at)}
             | {"by_speed": [row.name for row in rank.by_speed]}
             | {"by_acceptance": [row.series for row in rank.by_acceptance]}
             | {"inversions": [[a.series, b.series] for a, b in rank.inversions]}
@@ -49,6 +49,11 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
         ],
         "sentences": dict(sections(comparison)),
     }
+
+
+def _length(k: str | None) -> int | str | None:
+    """k as a number, or "auto"."""
+    return int(k) if k is not None and k.isdecimal() else k
 
 
 def _counts(counts: Counts) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
-from tracking.compare.breakeven import map_of
+from tracking.compare.breakeven_map import map_of
 from tracking.compare.comparison import Comparison
 from tracking.compare.timings import Line
 from tracking.drawing import COLOURS, MARKERS, SMALL, TEXT, TITLE, new_figure

@@ -17,8 +17,9 @@ from tracking.compare.words import FIRST, SPEEDUP, footnotes, sections
 _STYLE = {"faster": "green", "slower": "red", "ambiguous": "yellow"}
 _MARK = {"faster": " >", "slower": " <", "ambiguous": " ~"}  # read without colour, in any encoding
 _FLIPS = {"whole": " **", "half": " *", "": ""}
-_MARKED = "> faster than plain decoding there, < slower, ~ not told apart from it."
-_CELL, _AHEAD = 19, 16  # characters that a column needs with the gap beside it
+_MARKED = "> faster than plain decoding there, < slower, ~ not told apart from it or from noise."
+_GAP = 2  # beside each column
+_CELL, _AHEAD = 18 + _GAP, 14 + _GAP  # characters that a column needs
 
 
 def show(comparison: Comparison, console: Console) -> None:
@@ -32,7 +33,9 @@ def show(comparison: Comparison, console: Console) -> None:
     if rows:
         _head(console, SPEEDUP)
         for part in _parts(comparison, rows, console.width):
-            console.print(_table(comparison, rows, part))
+            known = [row for row in rows if any(row.cells[at] != MISSING for at in part)]
+            console.print(_table(comparison, known, part))
+            _say(console, "")
         for note in (_MARKED, *footnotes(comparison, "**", "*")):
             _say(console, note)
     for heading, sentences in told.items():
@@ -70,7 +73,7 @@ def _about(facts: Facts) -> str:
 
 def _parts(comparison: Comparison, rows: Sequence[Entry], width: int) -> list[range]:
     """The columns side by side, as many at a time as the terminal is wide enough for."""
-    room = width - max(len(_name(row)) for row in rows) - 1 - _AHEAD
+    room = width - max(len(_name(row)) for row in rows) - _GAP - _AHEAD
     wide = max(1, room // _CELL)
     every = len(comparison.columns)
     return [range(start, min(start + wide, every)) for start in range(0, every, wide)]
@@ -80,8 +83,8 @@ def _table(comparison: Comparison, rows: Sequence[Entry], part: range) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("draft", no_wrap=True)
     for place in part:
-        table.add_column(Text(comparison.columns[place].label), min_width=_CELL - 1)
-    table.add_column("gains most on", min_width=_AHEAD - 2)
+        table.add_column(Text(comparison.columns[place].label), min_width=_CELL - _GAP)
+    table.add_column("gains most on", min_width=_AHEAD - _GAP)
     for row in rows:
         name = Text(_name(row), "bold" if row.flips else "")
         table.add_row(name, *(_cell(row, at) for at in part), Text(row.ahead))
