@@ -75,7 +75,7 @@ class Sweep:
         except Stopped:
             ending = Ending("KILLED", "stopped")
         except OSError as error:  # our own folder: the store's troubles end in the journal
-            ending = Ending("KILLED", f"the results cannot be written ({error})")
+            ending = Ending("KILLED", f"the results cannot be written ({error.strerror or error})")
         finally:
             kill_workers()
         try:

@@ -108,3 +108,20 @@ def test_a_name_given_to_the_machine_is_not_passed_on_to_another(
     plan.write_text(json.dumps(told), encoding="utf-8")
     monkeypatch.setenv("FAKE_MACHINE", "cellar")
     assert "with a tracking.machine of its own" in " ".join(go_on(broken_off).out.split())
+
+
+def test_a_whole_sweep_is_sent_whatever_became_of_code_and_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "refuse").touch()
+    first = run(tmp_path, *FOUR)
+    (tmp_path / "refuse").unlink()
+
+    def gone(spec: object) -> str:
+        raise ValueError("the weights folder is gone")
+
+    monkeypatch.setattr("tests.fake_jobs.digest", gone)
+    sent = go_on(tmp_path)
+    assert sent.code == 0 and sorted(sent.runs[0]["logged"]) == sorted(first.statuses)
+    records(tmp_path)[0].unlink()
+    assert go_on(tmp_path).code == 2

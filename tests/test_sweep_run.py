@@ -112,6 +112,17 @@ def test_a_store_that_is_away_costs_no_figure_and_resume_sends_them(tmp_path: Pa
     assert "counting" not in again.out and "timing" not in again.out
 
 
+def test_a_reader_who_goes_away_does_not_end_the_sweep(tmp_path: Path) -> None:
+    running = spawn(tmp_path, *FOUR, "n_jobs=1")
+    assert running.stdout is not None
+    assert "4 jobs" in running.stdout.readline()
+    running.stdout.close()  # as `make sweep | head -1` does
+    assert running.wait(120) == 0
+    assert len(records(tmp_path)) == 4
+    (sweep,) = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8")).values()
+    assert sweep["status"] == "FINISHED"
+
+
 def test_a_full_disk_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = store.write_whole
 
