@@ -44,6 +44,7 @@ def test_nothing_of_a_sweep_is_run_on_another_machine(
     assert "this is cellar (machine.id id-of-cellar)" in told
     assert "a sweep of its own: " in told and "-m pipeline.sweep draft=int8,bigram" in told
     assert files(broken_off) == before
+    assert elsewhere.runs[0]["status"] == "KILLED"  # not failed: it was never run to its end
     monkeypatch.setenv("FAKE_MACHINE", "attic")
     home = go_on(broken_off)
     assert home.code == 0 and set(home.statuses.values()) == {"done"}
