@@ -38,6 +38,9 @@ def explain(error: BaseException, arguments: Sequence[str]) -> str:
         return _wrong_value(found[1], texts[1:])
     if found := re.search(r"Override (\S+) looks like a config group", texts[0]):
         return _unknown_key(found[1].partition("=")[0], arguments)
+    if "Config group override must be" in texts[0]:
+        empty = [text for text in arguments if text.partition("=")[0] in _groups() and _none(text)]
+        return f"{', '.join(empty)}: name one of its options, or leave it out"
     first = [text.strip().splitlines()[0] for text in texts if text.strip()]
     return ": ".join(dict.fromkeys(line.rstrip(".") for line in first)) or type(error).__name__
 
@@ -85,10 +88,18 @@ def _near(word: str, known: list[str]) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
+def _groups() -> set[str]:
+    """The groups of settings: the folders of conf/."""
+    return {path.name for path in CONF.iterdir() if path.is_dir()}
+
+
+def _none(override: str) -> bool:
+    return override.partition("=")[2] in ("null", "")
+
+
 def _plain_config(arguments: Sequence[str]) -> DictConfig:
     """The config with the groups that were chosen, and nothing else set; empty where that fails."""
-    groups = {path.name for path in CONF.iterdir() if path.is_dir()}
-    chosen = [text for text in arguments if text.partition("=")[0] in groups and "," not in text]
+    chosen = [text for text in arguments if text.partition("=")[0] in _groups() and "," not in text]
     GlobalHydra.instance().clear()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         try:

@@ -95,7 +95,10 @@ class Plan:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Plan:
         """ValueError for what is no plan, or one of a newer version."""
-        if data.get("schema", 0) > SCHEMA:
+        schema = data.get("schema", 0)
+        if not isinstance(schema, int):
+            raise ValueError(f"the plan of this sweep cannot be read: its schema is {schema!r}")
+        if schema > SCHEMA:
             raise ValueError("this sweep was begun by a newer specsweep: update to go on with it")
         try:
             tracking = dict(data["tracking"])
@@ -121,7 +124,8 @@ class Plan:
                 tags=dict(data.get("tags", {})),
             )
         except (KeyError, TypeError) as error:
-            raise ValueError(f"the plan of this sweep cannot be read: {error}") from error
+            told = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise ValueError(f"the plan of this sweep cannot be read: {told}") from error
 
     def with_digests_of(self, jobs: Jobs) -> Plan:
         """The same jobs as the code and weights of now would run them."""

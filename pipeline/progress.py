@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -49,11 +49,19 @@ class Phase:
             self._show.bar.update(self._bar, running="")
 
 
+class _Steady(Console):
+    """A console whose reader may go away, as in `make sweep | head`: the sweep goes on unheard."""
+
+    def on_broken_pipe(self) -> None:
+        with suppress(SystemExit):  # which is how rich would end the program
+            super().on_broken_pipe()
+
+
 class Show:
     """The one place that prints."""
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(highlight=False)
+        self.console = console or _Steady(highlight=False)
         self.bar: Progress | None = None
 
     def say(self, text: str) -> None:

@@ -57,7 +57,8 @@ def _prepare(store: Store, jobs: Jobs, root: Path, show: Show, stop: Stop) -> Sw
     recorder = build_recorder(before.tracking, root)
     if is_elsewhere(before, here := recorder.machine()):
         return _elsewhere(before, here, store, jobs, recorder, stop, show)
-    plan = before.with_digests_of(jobs)
+    _check_null(store)
+    plan = before if _is_whole(before, store) else before.with_digests_of(jobs)
     changed = sum(a.digest != b.digest for a, b in zip(before.jobs, plan.jobs, strict=True))
     if changed:
         show.say(f"code or weights have changed since: {changed} jobs are new ones now")
@@ -66,6 +67,19 @@ def _prepare(store: Store, jobs: Jobs, root: Path, show: Show, stop: Stop) -> Sw
     left = sum(not sweep.has(job, "done") for job in plan.jobs)
     show.say(f"sweep {store.sweep_id}: {left} of {len(plan.jobs)} jobs are left to do")
     return sweep
+
+
+def _check_null(store: Store) -> None:
+    try:
+        store.read_null()
+    except ValueError as error:
+        raise ValueError(f"{error}; delete the file to have it timed anew") from error
+
+
+def _is_whole(plan: Plan, store: Store) -> bool:
+    """Whether every job is done: then nothing is run, and code or weights of now do not matter."""
+    records = store.records()
+    return all(job.digest in records and records[job.digest].status == "done" for job in plan.jobs)
 
 
 def _elsewhere(

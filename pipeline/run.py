@@ -71,11 +71,11 @@ class Sweep:
                     phases.count(self)
                     phases.look_again(self)
                     phases.clock(self)
-            ending = Ending("FAILED" if self._wrong() else "FINISHED", refused=self.refused)
+            ending = Ending(self._status(), refused=self.refused)
         except Stopped:
             ending = Ending("KILLED", "stopped")
         except OSError as error:  # our own folder: the store's troubles end in the journal
-            ending = Ending("KILLED", f"the results cannot be written ({error})")
+            ending = Ending("KILLED", f"the results cannot be written ({error.strerror or error})")
         finally:
             kill_workers()
         try:
@@ -141,6 +141,13 @@ class Sweep:
     def _write(self, record: JobRecord) -> None:
         self.store.write_record(record)
         self.records[record.digest] = record
+
+    def _status(self) -> str:
+        """What the store is told of a sweep that was not stopped; elsewhere it may be half done."""
+        answered = all(self.has(job, "done", "failed") for job in self.plan.jobs)
+        if self.sends_only and not answered:
+            return "KILLED"
+        return "FAILED" if self._wrong() else "FINISHED"
 
     def _wrong(self) -> bool:
         """Whether a job has not come through, or its text is not distributed as the target's."""

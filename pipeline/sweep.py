@@ -68,7 +68,9 @@ def _prepare(
         store.write_plan(plan.to_dict())
         store.make_latest()
     except OSError as error:
-        raise ValueError(f"{root / 'outputs'} cannot be written: {error}") from error
+        raise ValueError(
+            f"{root / 'outputs'} cannot be written: {error.strerror or error}"
+        ) from error
     show.say(f"sweep {store.sweep_id}: {len(plan.jobs)} jobs, {plan.workers} workers")
     held.enter_context(store.held())
     return Sweep(plan, store, jobs, recorder, stop, show, tags)

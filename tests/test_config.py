@@ -68,6 +68,7 @@ WRONG = {
     "tracking._target_=os.system": "tracking._target_=os.system: this is no recorder",
     "tracking._target_=no.such": "tracking._target_=no.such: this is no recorder",
     "tracking._target_=null": "tracking._target_=None: this is no recorder",
+    "tracking=null": "tracking=null: name one of its options",
 }
 
 

@@ -44,6 +44,7 @@ def test_nothing_of_a_sweep_is_run_on_another_machine(
     assert "this is cellar (machine.id id-of-cellar)" in told
     assert "a sweep of its own: " in told and "-m pipeline.sweep draft=int8,bigram" in told
     assert files(broken_off) == before
+    assert elsewhere.runs[0]["status"] == "KILLED"  # not failed: it was never run to its end
     monkeypatch.setenv("FAKE_MACHINE", "attic")
     home = go_on(broken_off)
     assert home.code == 0 and set(home.statuses.values()) == {"done"}
@@ -108,3 +109,20 @@ def test_a_name_given_to_the_machine_is_not_passed_on_to_another(
     plan.write_text(json.dumps(told), encoding="utf-8")
     monkeypatch.setenv("FAKE_MACHINE", "cellar")
     assert "with a tracking.machine of its own" in " ".join(go_on(broken_off).out.split())
+
+
+def test_a_whole_sweep_is_sent_whatever_became_of_code_and_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "refuse").touch()
+    first = run(tmp_path, *FOUR)
+    (tmp_path / "refuse").unlink()
+
+    def gone(spec: object) -> str:
+        raise ValueError("the weights folder is gone")
+
+    monkeypatch.setattr("tests.fake_jobs.digest", gone)
+    sent = go_on(tmp_path)
+    assert sent.code == 0 and sorted(sent.runs[0]["logged"]) == sorted(first.statuses)
+    records(tmp_path)[0].unlink()
+    assert go_on(tmp_path).code == 2

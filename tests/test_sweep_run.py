@@ -120,6 +120,42 @@ def test_a_store_that_is_away_costs_no_figure_and_resume_sends_them(tmp_path: Pa
     assert "counting" not in again.out and "timing" not in again.out
 
 
+@pytest.mark.parametrize(
+    "name, text, told",
+    [
+        ("plan.json", "{", "plan.json cannot be read"),
+        ("plan.json", "[]", "plan.json is not what a sweep wrote"),
+        ("plan.json", '{"schema": "x"}', "its schema is 'x'"),
+        ("plan.json", '{"schema": 99}', "begun by a newer specsweep: update"),
+        ("plan.json", '{"schema": 1, "jobs": []}', "no 'tracking'"),
+        ("null.json", "{", "delete the file to have it timed anew"),
+        ("record.json", "{", "delete it to run the job again"),
+    ],
+)
+def test_a_damaged_file_is_named_and_nothing_is_run_over_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, text: str, told: str
+) -> None:
+    run(tmp_path, *ONE, "n_jobs=1")
+    file = next(tmp_path.glob(f"outputs/[0-9]*/**/{name}"))
+    file.write_text(text, encoding="utf-8")
+    capsys.readouterr()
+    assert go_on(tmp_path).code == 2
+    err = capsys.readouterr().err
+    assert told in err and err.count("\n") == 1
+    assert file.read_text(encoding="utf-8") == text
+
+
+def test_a_reader_who_goes_away_does_not_end_the_sweep(tmp_path: Path) -> None:
+    running = spawn(tmp_path, *FOUR, "n_jobs=1")
+    assert running.stdout is not None
+    assert "4 jobs" in running.stdout.readline()
+    running.stdout.close()  # as `make sweep | head -1` does
+    assert running.wait(120) == 0
+    assert len(records(tmp_path)) == 4
+    (sweep,) = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8")).values()
+    assert sweep["status"] == "FINISHED"
+
+
 def test_a_full_disk_is_said_plainly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write = store.write_whole
 

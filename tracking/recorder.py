@@ -84,6 +84,10 @@ class Recorder:
 
     def check(self) -> Location:
         """Where the runs will go; touches nothing. ValueError for an address of no use."""
+        if not isinstance(self.experiment, str) or not self.experiment.strip():
+            raise ValueError(
+                f"tracking.experiment={self.experiment!r}: give the name of an experiment"
+            )
         if self._location is None:
             self._location = locate(self._uri, self.root)
         return self._location
