@@ -7,7 +7,7 @@ import json
 import statistics
 from collections.abc import Mapping, Sequence
 
-from pipeline.spec import JobSpec
+from pipeline.spec import JobSpec, code_digest
 
 Null = dict[str, float]
 MEDIAN, LOW, HIGH = "null/ratio_median", "null/ratio_min", "null/ratio_max"
@@ -22,6 +22,7 @@ def kind(spec: JobSpec) -> str:
     settings = {name: getattr(spec, name) for name in _BASELINE}
     if spec.timing == "adaptive":  # whose null has as many pairs as the fixed one
         settings["timing"] = "pairs"
+    settings["code"] = code_digest()
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:12]
 
 

@@ -57,7 +57,7 @@ def _prepare(store: Store, jobs: Jobs, root: Path, show: Show, stop: Stop) -> Sw
     recorder = build_recorder(before.tracking, root)
     if is_elsewhere(before, here := recorder.machine()):
         return _elsewhere(before, here, store, jobs, recorder, stop, show)
-    _check_null(store)
+    _check_nulls(store)
     plan = before if _is_whole(before, store) else before.with_digests_of(jobs)
     changed = sum(a.digest != b.digest for a, b in zip(before.jobs, plan.jobs, strict=True))
     if changed:
@@ -69,9 +69,9 @@ def _prepare(store: Store, jobs: Jobs, root: Path, show: Show, stop: Stop) -> Sw
     return sweep
 
 
-def _check_null(store: Store) -> None:
+def _check_nulls(store: Store) -> None:
     try:
-        store.read_null()
+        store.read_nulls()
     except ValueError as error:
         raise ValueError(f"{error}; delete the file to have it timed anew") from error
 

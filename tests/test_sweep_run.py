@@ -128,7 +128,7 @@ def test_a_store_that_is_away_costs_no_figure_and_resume_sends_them(tmp_path: Pa
         ("plan.json", '{"schema": "x"}', "its schema is 'x'"),
         ("plan.json", '{"schema": 99}', "begun by a newer specsweep: update"),
         ("plan.json", '{"schema": 1, "jobs": []}', "no 'tracking'"),
-        ("null.json", "{", "delete the file to have it timed anew"),
+        ("nulls.json", "{", "delete the file to have it timed anew"),
         ("record.json", "{", "delete it to run the job again"),
     ],
 )
