@@ -19,8 +19,9 @@ from tracking import artifacts, bundle
 from tracking.bundle import BundleRun
 from tracking.bundle_read import Bundle
 from tracking.doubles import one_of_each
+from tracking.payload import shorten
 from tracking.portions import portions
-from tracking.runs import KIND_TAG
+from tracking.runs import KIND_TAG, LONGEST_NAME
 from tracking.store import Store
 from tracking.trouble import StoreUnavailable, unavailable
 
@@ -112,7 +113,7 @@ class _Sweep:
         if run.status != "RUNNING":
             tags[bundle.DIGEST_TAG] = run.digest()
         self._there[run.key] = self._client.create_run(
-            self._store.experiment_id, run.started_ms, tags, run.name
+            self._store.experiment_id, run.started_ms, tags, shorten(run.name, LONGEST_NAME)
         )
 
     def _marks(self, run: BundleRun) -> dict[str, str]:
