@@ -78,7 +78,7 @@ compare: setup  ## the newest sweeps of each machine and load side by side
 export: setup  ## the newest sweep as one file; FILE=name.zip, ARGS="--sweep ID" or ARGS=--all
 	@$(PY) -m tracking export $(if $(FILE),"$$FILE") $(ARGS)
 
-import: setup  ## merge such a file into this machine's store; FILE=name.zip
+import: $(if $(FILE),setup)  ## merge such a file into this machine's store; FILE=name.zip
 	@$(if $(FILE),,echo "name the file: make import FILE=specsweep-….zip" >&2; exit 2)
 	@$(PY) -m tracking import "$$FILE" $(ARGS)
 

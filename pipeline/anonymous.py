@@ -11,7 +11,6 @@ import platform
 import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -64,16 +63,14 @@ def _in_texts(value: Any, change: Callable[[str], str]) -> Any:
 
 
 def _hide(text: str) -> str:
-    """Home folders become `~`, the user's name in other paths USER, the host in addresses a hash of
-    its name."""
+    """Home folders become `~`, the user's name in other paths USER, the host in addresses HOST."""
     for home in sorted({str(Path.home()), str(Path.home().resolve())}, key=len, reverse=True):
         if len(Path(home).parts) > 1:
             text = re.sub(re.escape(home) + r"(?=[/\\'\":,;\s\])]|$)", "~", text)
     if user := _known(_user()):
         text = re.sub(rf"(?<=[/\\]){re.escape(user)}(?=[/\\'\"]|$)", "USER", text)
     if host := _known(platform.node()):
-        name = f"host-{sha256(host.encode()).hexdigest()[:6]}"
-        text = re.sub(rf"(?<=[/@]){re.escape(host)}(?=[/:.'\"\s]|$)", name, text, flags=re.I)
+        text = re.sub(rf"(?<=[/@]){re.escape(host)}(?=[/:.'\"\s]|$)", "HOST", text, flags=re.I)
     return text
 
 

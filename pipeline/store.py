@@ -68,7 +68,7 @@ class Store:
             for folder in (outputs / sweep, Path(sweep)):
                 if (folder / "plan.json").is_file():
                     return cls(folder.resolve())
-            known = sorted(plan.parent.name for plan in outputs.glob("*/plan.json"))
+            known = sorted(_every(outputs))
             there = f"there are {', '.join(known[-5:])}" if known else "there are none yet"
             raise ValueError(f"no sweep {sweep} in {outputs}: {there}")
         latest = _latest(outputs)
@@ -153,6 +153,12 @@ class Store:
         if not isinstance(value, dict):
             raise ValueError(f"{path} is not what a sweep wrote")
         return value
+
+
+def _every(outputs: Path) -> list[str]:
+    """The names of its sweeps; `latest` is only another name of one."""
+    folders = [plan.parent for plan in outputs.glob("*/plan.json")]
+    return [folder.name for folder in folders if folder.name != LATEST]
 
 
 def _latest(outputs: Path) -> Path | None:

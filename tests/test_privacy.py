@@ -58,6 +58,12 @@ def test_an_address_without_one_stays_as_it_is(address: str) -> None:
 _SIGNS = string.ascii_letters + string.digits + "/#?@:&=%+!$'\"*;,[]()~^|<>{}\\-_."
 
 
+def test_our_own_pattern_of_an_address_is_nobodys_password() -> None:
+    pattern = "write SCHEME://USER:PASSWORD@HOST:PORT"
+    assert hide_passwords(pattern) == pattern
+    assert hide_passwords("postgresql://a:PASSWORD1@h") == "postgresql://a:***@h"
+
+
 @given(st.text(_SIGNS, min_size=6, max_size=20), st.sampled_from(["http", "postgresql+psycopg"]))
 def test_no_sign_in_a_password_gets_it_past(password: str, scheme: str) -> None:
     address = f"{scheme}://anna:{password}@host:5000/runs"

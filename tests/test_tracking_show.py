@@ -79,6 +79,36 @@ def test_a_folder_address_is_refused_with_the_fix(
     assert "sqlite:///PATH/mlflow.db" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    "words, told",
+    [
+        (["ui", "--port", "99999"], "port 99999: give one from 1 to 65535"),
+        (["server", "--host", "203.0.113.9"], "203.0.113.9 is no address of this machine: give "),
+        (["ui", "--sweep", "nope"], "there is no sweep 'nope' in "),
+    ],
+)
+def test_what_cannot_be_served_is_one_sentence(
+    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sweep_in(tmp_path)
+    assert main(["--root", str(tmp_path), *words]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(told) and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1", "postgresql+psycopg://127.0.0.1:1/x"])
+def test_a_store_that_is_down_is_told_with_what_to_do(
+    address: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("psycopg")
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    assert main(["--root", str(tmp_path), "export"]) == 1
+    assert "does not answer: start it, or unset MLFLOW_TRACKING_URI" in capsys.readouterr().err
+
+
 def test_help_shows_examples(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as done:
         main(["--help"])

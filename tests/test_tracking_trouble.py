@@ -36,6 +36,14 @@ def test_the_cause_is_told_in_one_sentence(error: Exception, told: str, tmp_path
     assert "\n" not in sentence
 
 
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    location = locate(f"sqlite:///{(tmp_path / 'file' / 'x.db').as_posix()}", tmp_path)
+    with pytest.raises(StoreUnavailable, match="cannot be made: .*file.*: "):
+        with unavailable(location):
+            (tmp_path / "file" / "x").mkdir()
+
+
 def test_the_cause_is_found_behind_other_errors(tmp_path: Path) -> None:
     with pytest.raises(StoreUnavailable, match="is full") as raised:
         with unavailable(locate(None, tmp_path, {})):

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from pipeline.privacy import hide_passwords
 from tracking import team, transfer
+from tracking.chosen import choose
 from tracking.compare import command as compare
 from tracking.printable import printable
 from tracking.reader import find_parent, from_outputs, from_store
@@ -35,6 +36,8 @@ examples:
   python -m tracking server                    an MLflow server for a team
 """
 
+_DOWN = ("does not answer", "does not answer in time")
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code. Mistakes are told in one sentence on standard error."""
@@ -45,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(options.run(recorder, options))
     except (ValueError, StoreUnavailable, ServerFailed, OSError) as error:
         told = hide_passwords(str(error))
+        if told.endswith(_DOWN):
+            told += ": start it, or unset MLFLOW_TRACKING_URI to use the project's own store"
         print("\n".join(map(printable, told.splitlines())), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -60,10 +65,15 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--root", type=Path, help="the project's folder (default: this one)")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    show = commands.add_parser("show", help="print a sweep's table and conclusion again")
+    about = "Prints a sweep's table and conclusion again, from outputs/ or from the store."
+    show = commands.add_parser("show", help="print a sweep's table again", description=about)
     show.add_argument("--sweep", metavar="ID", help="which one (default: the newest)")
     show.set_defaults(run=_show)
-    ui = commands.add_parser("ui", help="start MLflow's page for the store in use")
+    about = (
+        "Starts MLflow's page for the store in use, on this machine only, and prints the addresses "
+        "of a sweep's page, its jobs and their charts. A store on a server has its page there."
+    )
+    ui = commands.add_parser("ui", help="start MLflow's page", description=about)
     ui.add_argument("--sweep", metavar="ID", help="whose address to print (default: the newest)")
     ui.add_argument("--port", type=int, help="default: the first free one from 5000 on")
     ui.add_argument("--open", action="store_true", help="also open it in the browser")
@@ -99,7 +109,7 @@ def _serve_page(recorder: Recorder, options: argparse.Namespace) -> None:
     with unavailable(store.location):
         parent = find_parent(store, options.sweep)
     if parent is None and options.sweep:
-        raise ValueError(f"there is no sweep {options.sweep!r} in {store.location.shown}")
+        choose(store, [options.sweep])  # which tells the sweeps that there are
     with served(store.location, options.port) as page:
         address = f"{page.base}/#/experiments/{store.experiment_id}/runs{FOR_MODELS}"
         told = ""

@@ -18,6 +18,7 @@ class ServerFailed(Exception):
 
 def free_port(first: int = FIRST_PORT, host: str = "127.0.0.1") -> int:
     """The first port from `first` on that nothing listens on. ServerFailed if there is none."""
+    check_host(host)
     for port in range(first, min(first + 100, 65536)):
         if _is_free(port, host):
             return port
@@ -26,9 +27,21 @@ def free_port(first: int = FIRST_PORT, host: str = "127.0.0.1") -> int:
 
 def checked(port: int, host: str = "127.0.0.1") -> int:
     """`port`, which is free. ServerFailed otherwise."""
+    if not 0 < port < 65536:
+        raise ServerFailed(f"port {port}: give one from 1 to 65535")
+    check_host(host)
     if not _is_free(port, host):
         raise ServerFailed(f"port {port} is in use: name another one with --port")
     return port
+
+
+def check_host(host: str) -> None:
+    """ServerFailed where this machine has no such address to listen on."""
+    if not _is_free(0, host):  # 0 is whichever port is free
+        here = ", ".join(["127.0.0.1", *own_addresses()])
+        raise ServerFailed(
+            f"{host} is no address of this machine: give one of {here}, or 0.0.0.0 for all of them"
+        )
 
 
 def own_addresses() -> list[str]:

@@ -89,6 +89,8 @@ def explain(error: BaseException, location: Location) -> str:
                 python=this_python(),
                 lacking=", ".join(sorted(_lacking(chain))),
             )
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"the store {location.shown} cannot be made: {error.filename}: {error.strerror}"
     first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     shown = hide_passwords(first.replace(location.uri, location.shown))
     return f"the store {location.shown} refused: {shown or type(error).__name__}"[:500]
