@@ -66,10 +66,14 @@ def bundle_of(folder: Path, *arguments: str) -> Path:
 
 
 def held(folder: Path, every_tag: bool = False) -> dict[str, dict[str, Any]]:
-    """What the store of a folder holds, by sweep and job; fails where a run is there twice."""
+    """The sweeps that the store of a folder holds, by sweep and job; fails where one is there twice.
+
+    Comparisons, which are nobody's sweep, are left out.
+    """
     store = Recorder(root=folder).open()
     api, found = store.client, {}
     runs = list(api.search_runs([store.experiment_id], max_results=5000))
+    runs = [run for run in runs if run.data.tags.get("run.kind") != "compare"]
     names = {run.info.run_id: run.info.run_name for run in runs}
     for run in runs:
         tags, info = dict(run.data.tags), run.info
