@@ -66,9 +66,9 @@ def bundle_of(folder: Path, *arguments: str) -> Path:
 
 
 def held(folder: Path, every_tag: bool = False) -> dict[str, dict[str, Any]]:
-    """The sweeps that the store of a folder holds, by sweep and job; fails where one is there twice.
+    """What the store of a folder holds, by sweep and job; fails where a run is there twice.
 
-    Comparisons, which are nobody's sweep, are left out.
+    Comparisons, which are no sweep's, are left out.
     """
     store = Recorder(root=folder).open()
     api, found = store.client, {}
