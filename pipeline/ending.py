@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline import advice, nulls, verdicts
 from pipeline.headlines import headlines
-from pipeline.plan import Job
+from pipeline.plan import Job, this_python
 from pipeline.records import JobRecord
 
 if TYPE_CHECKING:
@@ -104,11 +105,23 @@ def _say_where(sweep: Sweep, ending: Ending, sent: bool) -> None:
         show.say(f"MLflow: {sweep.recorder.ui_command(store.sweep_id)}")
     if ending.refused:
         show.say(ending.refused)
-    again = f"make resume (or: python -m pipeline.resume {store.sweep_id})"
+    again = f"make resume (or: {this_python()} -m pipeline.resume {store.sweep_id})"
     if ending.why:
-        done = sum(record.status in ("done", "failed") for record in sweep.records.values())
-        show.say(
-            f"{ending.why}; {done} of {len(sweep.plan.jobs)} jobs are done; go on with: {again}"
-        )
+        show.say(f"{ending.why}; {_done(sweep)}; go on with: {again}")
     elif not sent:
-        show.say(f"not everything is in MLflow ({sweep.journal.trouble}); send it with: {again}")
+        where = ", with MLFLOW_TRACKING_URI set as now" if _by_environment(sweep) else ""
+        told = f"not everything is in MLflow ({sweep.journal.trouble}); send it with: {again}"
+        show.say(told + where)
+
+
+def _done(sweep: Sweep) -> str:
+    """How far a sweep is that was broken off."""
+    done = sum(record.status in ("done", "failed") for record in sweep.records.values())
+    counted = sum(record.status == "counted" for record in sweep.records.values())
+    more = f", {counted} more are counted and wait for their timing" if counted else ""
+    return f"{done} of {len(sweep.plan.jobs)} jobs are done{more}"
+
+
+def _by_environment(sweep: Sweep) -> bool:
+    """Whether the store is the environment's, which nobody remembers for the next command."""
+    return not sweep.plan.tracking.get("uri") and bool(os.environ.get("MLFLOW_TRACKING_URI"))

@@ -181,11 +181,11 @@ def _one_for_all(composed: Sequence[Composed]) -> dict[str, Any]:
 def command(arguments: Sequence[str]) -> str:
     """A command line that a shell of this system reads back as it was; passwords are left out."""
     shown = [text for text in arguments if not has_password(text)]
-    words = [_python(), "-m", "pipeline.sweep", *shown]
+    words = [this_python(), "-m", "pipeline.sweep", *shown]
     return subprocess.list2cmdline(words) if os.name == "nt" else shlex.join(words)
 
 
-def _python() -> str:
+def this_python() -> str:
     """This Python as a reader in this folder calls it: the project's own needs no activation."""
     with suppress(ValueError):
         return Path(sys.executable).relative_to(Path.cwd()).as_posix()

@@ -16,6 +16,7 @@ from pipeline.advice import advice, as_dict
 from pipeline.records import JobRecord
 from tests.records_factory import make_failed, make_record
 from tracking import advice as told
+from tracking import recommend
 from tracking.maps import break_even, shares
 from tracking.rows import rows
 
@@ -30,6 +31,16 @@ def job(draft: str, k: int, alpha: float, c: float, v: float = 1.2, o: float = 0
 
 
 KS = (1, 2, 4, 8)
+
+
+def _measured(record: JobRecord, speedup: float) -> JobRecord:
+    """The same job, its six pairs within a hundredth of `speedup`."""
+    ratios = [speedup * (1 + 0.004 * (step - 2.5)) for step in range(6)]
+    ends = {"low": min(ratios), "high": max(ratios), "min": min(ratios), "max": max(ratios)}
+    figures = {f"time/speedup_{end}": ratio for end, ratio in ends.items()}
+    series = {**record.series, "time/pair_ratio": list(enumerate(ratios))}
+    metrics = {**record.metrics, **figures, "time/speedup_median": speedup}
+    return replace(record, metrics=metrics, series=series)
 
 
 def test_a_cheap_good_draft_pays_at_the_k_that_the_formula_says() -> None:
@@ -51,7 +62,7 @@ def test_costs_between_two_measured_k_lie_on_the_line_between_them() -> None:
 def test_a_draft_as_dear_as_the_target_can_never_pay_and_is_told_what_it_would_need() -> None:
     found = advice(job("int8", k, 0.99, 1.06, v=1.3) for k in KS)
     assert not found[0].pays and all(one.needs > 1 for one in found[0].at)
-    text = told.sentence(as_dict(found))
+    text = recommend.sentence(as_dict(found), [])
     assert text.startswith("Advice: decode plainly.") and "No acceptance is enough for int8" in text
     least = min(one.needs for one in found[0].at)
     assert f"int8 ({least:.2f})" in text
@@ -82,9 +93,47 @@ def test_at_the_needed_acceptance_a_round_is_worth_what_it_costs() -> None:
 
 def test_the_best_draft_is_named_first_and_the_others_that_pay_after_it() -> None:
     records = [job(name, k, a, 0.02) for name, a in (("fair", 0.6), ("best", 0.9)) for k in KS]
-    text = told.sentence(as_dict(advice(records)))
+    records = [_measured(record, 1.3) for record in records]
+    text = recommend.sentence(as_dict(advice(records)), rows(records))
     assert text.startswith("Advice: best with k=8, expected at ")
     assert text.index("best") < text.index("fair") and "would pay too" in text
+
+
+@pytest.mark.parametrize(
+    "alpha, speedups, told",
+    [
+        # promised and measured: k=4 was not the best by the formula, and nothing is hidden
+        (0.9, (1.2, 1.3, 1.4, 1.5), "d with k=8, expected at 4.20× and measured at 1.50× ("),
+        # promised, and slower by the clock: another k that was faster is named
+        (0.9, (1.2, 1.0, 1.0, 0.8), "d k=1, measured at 1.20× ("),
+        # promised, and not told apart: no more than a hope
+        (
+            0.9,
+            (1.0, 1.0, 1.0, 1.0),
+            "perhaps d with k=8, expected at 4.20× and",
+        ),
+        # nothing promised, and measured faster all the same
+        (0.1, (1.2, 0.9, 0.9, 0.9), "d k=1, measured at 1.20× ("),
+        # promised, measured slower, and nothing else faster
+        (0.9, (0.9, 0.9, 0.9, 0.8), "decode plainly. "),
+    ],
+)
+def test_the_advice_never_contradicts_the_clock(
+    alpha: float, speedups: tuple[float, ...], told: str
+) -> None:
+    jobs = [job("d", k, alpha, 0.02) for k in KS]
+    records = [_measured(one, speed) for one, speed in zip(jobs, speedups, strict=True)]
+    text = recommend.sentence(as_dict(advice(records)), rows(records))
+    assert text.startswith(f"Advice: {told}"), text
+
+
+def test_a_k_between_the_measured_ones_is_said_not_to_be_measured() -> None:
+    jobs = [job("d", k, 0.5, c, v) for k, c, v in ((1, 0.05, 1.3), (2, 0.05, 1.4), (4, 0.05, 1.42))]
+    records = [_measured(one, 1.1) for one in jobs]
+    found = as_dict(advice(records))
+    found["drafts"][0]["best_k"] = 3
+    text = recommend.sentence(found, rows(records))
+    assert "k=3, expected" in text and "(not measured; k=1 was, at 1.10× (" in text
 
 
 def test_only_timed_chains_of_a_fixed_length_under_the_token_rule_are_advised_on() -> None:
@@ -93,7 +142,7 @@ def test_only_timed_chains_of_a_fixed_length_under_the_token_rule_are_advised_on
     block = job("d", 4, 0.8, 0.1)
     block = replace(block, params={**block.params, "verify": "block"})
     assert advice([auto, block, make_failed(), make_record(pairs=0)]) == []
-    assert as_dict([]) == {} and told.sentence({}) == ""
+    assert as_dict([]) == {} and recommend.sentence({}, []) == ""
 
 
 def test_seeds_are_taken_together_and_settings_apart() -> None:

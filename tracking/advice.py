@@ -20,10 +20,10 @@ _Cell = Callable[[Found], str]
 
 def columns(found: Found) -> list[tuple[str, _Cell]]:
     """Titles and cells of a table with a line a draft."""
-    lengths = sorted({one["k"] for draft in _drafts(found) for one in draft["at"]})
+    lengths = sorted({one["k"] for draft in drafts_of(found) for one in draft["at"]})
     needs = [(f"k={k}", _needs(k)) for k in lengths]
     return [
-        ("draft", _name),
+        ("draft", name_of),
         ("keeps", lambda draft: size(draft["memory_bytes"])),
         ("alpha", lambda draft: f"{draft['alpha']:.3f}"),
         ("best k", lambda draft: str(draft["best_k"]) if draft["pays"] else "none"),
@@ -39,7 +39,7 @@ def as_rich(found: Found) -> Table:
     shown = columns(found)
     for name, _ in shown:
         table.add_column(name, justify="left" if name == "draft" else "right", no_wrap=True)
-    for draft in _drafts(found):
+    for draft in drafts_of(found):
         style = "green" if draft["pays"] else None
         table.add_row(*(cell(draft) for _, cell in shown), style=style)
     return table
@@ -50,7 +50,7 @@ def as_markdown(found: Found) -> str:
     lines = ["| " + " | ".join(name for name, _ in shown) + " |", "|---" * len(shown) + "|"]
     lines += [
         "| " + " | ".join(_unbroken(cell(draft)) for _, cell in shown) + " |"
-        for draft in _drafts(found)
+        for draft in drafts_of(found)
     ]
     return "\n".join(lines)
 
@@ -66,44 +66,13 @@ LEGEND = (
 )
 
 
-def sentence(found: Found) -> str:
-    """What to do, in words; empty where nothing was timed."""
-    drafts = _drafts(found)
-    if not drafts:
-        return ""
-    paying = sorted((d for d in drafts if d["pays"]), key=lambda draft: -draft["expected"])
-    if not paying:
-        best = max(drafts, key=lambda draft: draft["expected"])
-        return (
-            f"Advice: decode plainly. No draft pays at any k; nearest is {_name(best)} k="
-            f"{best['best_k']}, expected at {best['expected']:.2f}×. {_hopeless(drafts)}".strip()
-        )
-    first, *others = paying
-    told = f"Advice: {_name(first)} with k={first['best_k']}, expected at {first['expected']:.2f}×"
-    if others:
-        names = (f"{_name(d)} k={d['best_k']} ({d['expected']:.2f}×)" for d in others)
-        told += f"; {', '.join(names)} would pay too"
-    return f"{told}. {_hopeless(drafts)}".strip()
-
-
-def _hopeless(drafts: Sequence[Found]) -> str:
-    """Drafts that no acceptance could save."""
-    lost = [draft for draft in drafts if all(one["needs"] > 1 for one in draft["at"])]
-    if not lost:
-        return ""
-    told = (f"{_name(draft)} ({_least(draft):.2f})" for draft in lost)
-    return f"No acceptance is enough for {', '.join(told)}: too costly."
-
-
-def _least(draft: Found) -> float:
-    return min(float(one["needs"]) for one in draft["at"])
-
-
-def _drafts(found: Found) -> Sequence[Found]:
+def drafts_of(found: Found) -> Sequence[Found]:
+    """One entry a draft and setting."""
     return list(found.get("drafts") or [])
 
 
-def _name(draft: Found) -> str:
+def name_of(draft: Found) -> str:
+    """The draft, with what sets it apart."""
     return " ".join([draft["draft"], *(f"{k}={v}" for k, v in draft["setting"].items())])
 
 

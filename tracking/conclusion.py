@@ -18,7 +18,7 @@ def conclusion(rows: Sequence[Row]) -> str:
     if not timed:
         told = f"{saver.name} {_saves(saver)}; nothing was timed, so which is fastest is open"
     else:
-        best = max(timed, key=lambda row: row.measured or 0.0)
+        best = max(timed, key=lambda row: (row.verdict == "faster", row.measured or 0.0))
         told = _fastest(best, timed, _because(best) if best is saver else "")
         if best is not saver:
             told += f"; {saver.name} {_saves(saver)}, and {_speed(saver)}"
@@ -73,7 +73,8 @@ def _because(row: Row) -> str:
     if not row.k or row.c is None or row.predicted_simple is None or row.verdict is None:
         return ""
     cost = f"a draft token costs {row.c:{'.2g' if row.c < 0.1 else '.2f'}} target passes"
-    if row.verdict == "slower" and row.predicted_simple >= 1:
+    if row.verdict != "faster" and row.predicted_simple >= 1:
+        cost = cost if row.verdict == "slower" else cost.replace("costs", "costs only", 1)
         return (
             f", although {cost}, which alone would allow {row.predicted_simple:.2f}×: "
             "verification and the loop take the rest"

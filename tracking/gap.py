@@ -72,7 +72,8 @@ def _terms(known: Sequence[tuple[Row, Gap]]) -> str:
     """The terms by how many rows they are the largest of; the rows of all but the first named."""
     rows: dict[str, list[str]] = {}
     for row, found in known:
-        rows.setdefault(found.term, []).append(row.name)
+        term = "something in neither formula" if found.term == "unexplained" else found.term
+        rows.setdefault(term, []).append(row.name)
     first, *others = sorted(rows.items(), key=lambda item: -len(item[1]))
     told = f"{first[0]} (in {len(first[1])})"
     return told + "".join(f", {term} (in {len(names)})" for term, names in others)

@@ -32,6 +32,7 @@ from tracking.payload import (
     shorten,
     sweep_params,
 )
+from tracking.python import this_python
 from tracking.reach import reach
 from tracking.report import Report
 from tracking.runs import NOTE_TAG, Child, SweepRuns, run_page
@@ -109,7 +110,7 @@ class Recorder:
         location = self.check()
         if self._store is not None and self._runs is not None and location.is_server:
             return run_page(location.page, self._store.experiment_id, self._runs.parent_id)
-        return f"make ui (or: python -m tracking ui --sweep {sweep_id})"
+        return f"make ui (or: {this_python()} -m tracking ui --sweep {sweep_id})"
 
     def open(self) -> Store:
         """Connects; creates the database and the experiment where they are missing."""

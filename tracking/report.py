@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from pipeline.records import JobRecord
-from tracking import advice, gap, headlines, reference, tables
+from tracking import advice, gap, headlines, recommend, reference, tables
 from tracking.conclusion import conclusion
 from tracking.notes import command
 from tracking.rows import Row, noise, rows
+from tracking.verdict import ENOUGH
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SHARE = "load/others_share"
+_DRIFT = 0.05  # a null whose whole range is farther from 1 than this is no accident
 
 
 @dataclass(frozen=True)
@@ -65,17 +67,39 @@ class Report:
         return self.sweep.get("advice") or {}
 
     @property
+    def advises(self) -> str:
+        """What to do, in words; empty where nothing was timed."""
+        return recommend.sentence(self.advice, self.rows)
+
+    @property
     def noise(self) -> str:
         """What plain decoding gives against itself; empty where nothing was timed."""
         if all(row.measured is None for row in self.rows):
             return ""
         null = self.sweep.get("null") or {}
         ends = [null[f"null/ratio_{end}"] for end in ("min", "max") if f"null/ratio_{end}" in null]
-        bounds = noise(self.rows) or ((min(1.0, *ends), max(1.0, *ends)) if ends else None)
+        bounds = noise(self.rows) or ((min(ends), max(ends)) if ends else None)
         if bounds is None:
             return ""
-        told = f"{bounds[0]:.2f}-{bounds[1]:.2f}"
-        return f"Noise: plain decoding against itself {told}; a verdict has to clear it."
+        told = f"Noise: plain decoding against itself {bounds[0]:.2f}-{bounds[1]:.2f}"
+        off = max(bounds[0] - 1, 1 - bounds[1])
+        if off > _DRIFT:
+            return f"{told}: the machine's speed changed meanwhile; rely on no verdict, run again."
+        told += "; a verdict has to clear it" + (", and 1." if off > 0 else ".")
+        return told + self._few
+
+    @property
+    def _few(self) -> str:
+        """That ranges of few pairs are luck, where they are; else empty."""
+        few = [row.pairs for row in self.rows if 0 < row.pairs < ENOUGH]
+        if not few:
+            return ""
+        least = min(few)
+        pairs, lie = ("1 pair", "lies") if least == 1 else (f"{least} pairs", "lie")
+        return (
+            f" Of noise alone {pairs} {lie} on one side of 1 in {2 * 0.5**least:.0%} of cases: "
+            f"a range of fewer than {ENOUGH} is no verdict to rely on (timing.pairs={ENOUGH})."
+        )
 
     @property
     def load(self) -> str:
@@ -124,7 +148,7 @@ class Report:
             console.print()
             console.print(advice.as_rich(self.advice))
             console.print(f"({advice.LEGEND})", markup=False, highlight=False)
-        for text in (advice.sentence(self.advice), self.reference):
+        for text in (self.advises, self.reference):
             if text:
                 console.print(text, markup=False, highlight=False)
         if self.exactness:
@@ -138,7 +162,7 @@ class Report:
 
     def markdown(self) -> str:
         """For MLflow's description of the sweep, and for a file."""
-        parts = [f"**{self.sentence}**", advice.sentence(self.advice), self.headlines]
+        parts = [f"**{self.sentence}**", self.advises, self.headlines]
         parts += [self.reference, self.exactness, tables.as_markdown(self.rows)]
         parts += [self.noise, self.load, _LEGEND, self.prediction]
         if self.advice:

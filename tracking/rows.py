@@ -116,9 +116,12 @@ def _values_of(name: str, records: list[JobRecord]) -> set[str]:
 
 
 def noise(rows: Iterable[Row]) -> tuple[float, float] | None:
-    """Ratios that a verdict has to clear: the baseline's against itself, and 1 in any case."""
+    """The smallest and the largest ratio of the baseline against itself; None where none is known.
+
+    A verdict has to clear it, and 1 in any case.
+    """
     ends = [end for row in rows for end in (row.null_low, row.null_high) if end is not None]
-    return (min(1.0, *ends), max(1.0, *ends)) if ends else None
+    return (min(ends), max(ends)) if ends else None
 
 
 def _options_that_vary(records: list[JobRecord]) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Literal
 from pipeline.records import JobRecord
 
 Verdict = Literal["faster", "slower", "ambiguous"]
+ENOUGH = 6  # pairs: the range of six ratios holds their median in 96.9% of cases, of two in 50%
 
 
 def verdict(low: float, high: float, null_low: float = 1.0, null_high: float = 1.0) -> Verdict:
