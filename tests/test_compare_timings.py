@@ -211,6 +211,38 @@ def test_drafts_are_ranked_at_their_best_k_and_inversions_named() -> None:
     assert told[1] == "attic idle: int8 is accepted more than bigram, and clearly slower."
 
 
+def two(int8: tuple[float, ...], bigram: tuple[float, ...]) -> list[JobRecord]:
+    return [timed(make_record("int8", 4), int8), timed(make_record("bigram", 4), bigram)]
+
+
+def fastest(*sides: list[JobRecord]) -> list[str]:
+    names = ("attic", "cellar", "tower")
+    found = side_by_side(*(on_machine(n, jobs) for n, jobs in zip(names, sides, strict=False)))
+    return [told for told in rank_sentences(found) if told.startswith("The fastest draft")]
+
+
+def test_another_fastest_draft_is_named_where_each_is_clearly_faster() -> None:
+    assert fastest(two(FAST, SLOW), two(SLOW, FAST)) == [
+        "The fastest draft is not the same: int8 k=4 on attic idle, bigram k=4 on cellar idle."
+    ]
+
+
+@pytest.mark.parametrize("other", [(0.85, 0.95, 1.05), (1.1, 1.25, 1.35)])
+def test_drafts_whose_ranges_meet_are_no_other_fastest_draft(other: tuple[float, ...]) -> None:
+    assert fastest(two(FAST, SLOW), two(LEVEL, (1.1, 1.25, 1.35))) == []
+    assert fastest(two(other, LEVEL), two(SLOW, FAST)) == []
+
+
+def test_a_third_column_that_tells_no_draft_apart_is_not_named() -> None:
+    (sentence,) = fastest(two(FAST, SLOW), two(SLOW, FAST), two(LEVEL, LEVEL))
+    assert "tower" not in sentence
+
+
+def test_the_same_draft_timed_in_more_pairs_is_no_other_fastest_draft() -> None:
+    more = [replace(r, params=r.params | {"piece_tokens": 8}) for r in two(FAST, SLOW)]
+    assert fastest(two(FAST, SLOW), more) == []
+
+
 def test_other_rules_and_settings_make_lines_of_their_own_in_every_column() -> None:
     token, block = make_record(), make_record()
     block = replace(block, digest="b" * 16, params=block.params | {"verify": "block"})

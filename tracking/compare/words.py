@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tracking.compare.comparison import Comparison
 from tracking.compare.count_words import count_sentences
 from tracking.compare.machines import Range
-from tracking.compare.ranks import Rank
+from tracking.compare.ranks import Rank, firsts_apart
 from tracking.compare.timings import Flip, disjoint
 from tracking.load import BOUNDS
 from tracking.rows import Row
@@ -73,17 +73,10 @@ def rank_sentences(comparison: Comparison) -> list[str]:
         label = comparison.columns[rank.column].label
         told.append(f"{label}: by speed {_by_speed(rank)}; by acceptance {_by_acceptance(rank)}.")
         told += [f"{label}: {sentence}" for sentence in _inversions(rank)]
-    firsts = {_draft(rank.by_speed[0]) for rank in found}
-    if len(found) > 1 and len(firsts) > 1:
-        each = [f"{r.by_speed[0].name} on {comparison.columns[r.column].label}" for r in found]
+    if apart := firsts_apart(found):
+        each = [f"{r.by_speed[0].name} on {comparison.columns[r.column].label}" for r in apart]
         told.append(f"The fastest draft is not the same: {', '.join(each)}.")
     return told
-
-
-def _draft(row: Row) -> tuple[str, ...]:
-    """With its options; the same draft of other weights is the same."""
-    options = (f"{key}={value}" for key, value in row.split.items() if key != "target")
-    return (row.draft, *options)
 
 
 def _by_speed(rank: Rank) -> str:
