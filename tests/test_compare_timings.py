@@ -250,6 +250,40 @@ def test_other_rules_and_settings_make_lines_of_their_own_in_every_column() -> N
     assert [entry.cells[1] == "–" for entry in entries(found)] == [False, True]
 
 
+def test_the_timings_of_more_pairs_stand_beside_those_of_fewer() -> None:
+    more = [replace(r, params=r.params | {"pairs": 10}) for r in two(FAST, SLOW)]
+    found = side_by_side(on_machine("attic", two(FAST, SLOW)), on_machine("cellar", more))
+    assert [line.name for line in found.lines] == ["int8 k=4", "bigram k=4"]
+    assert all(cell is not None for line in found.lines for cell in line.cells)
+    assert found.columns[1].records[0].params["pairs"] == 10
+
+
+def test_a_column_that_took_both_few_and_many_pairs_pools_neither() -> None:
+    few = two(FAST, SLOW)
+    both = [
+        *few,
+        *(replace(r, digest=f"10 {r.name}", params=r.params | {"pairs": 10}) for r in few),
+    ]
+    found = side_by_side(on_machine("attic", few), on_machine("cellar", both))
+    assert {line.name for line in found.lines[:2]} == {"int8 k=4 pairs=6", "bigram k=4 pairs=6"}
+    assert [row.jobs for line in found.lines for row in line.cells if row] == [1] * 6
+
+
+def test_a_setting_that_keeps_all_timings_apart_is_named_with_its_values() -> None:
+    more = [replace(r, params=r.params | {"threads": 4}) for r in two(FAST, SLOW)]
+    found = side_by_side(on_machine("attic", two(FAST, SLOW)), on_machine("cellar", more))
+    assert flip_sentences(found) == [
+        "No draft and k was timed in two columns, so that no timing stands beside another: "
+        "timing.threads is 2 on attic idle, 4 on cellar idle. Run each with the same."
+    ]
+
+
+def test_a_comparison_is_named_after_all_its_sweeps() -> None:
+    untimed = on_machine("tower", make_sweep(seeds=(0,), pairs=0), load=None)
+    found = side_by_side(on_machine("attic"), untimed, on_machine("cellar"))
+    assert found.name == "compare attic idle | cellar idle | tower"
+
+
 def test_counts_are_compared_where_nothing_was_timed() -> None:
     untimed = make_sweep(seeds=(0,), pairs=0)
     found = side_by_side(on_machine("attic", untimed), on_machine("cellar", untimed))

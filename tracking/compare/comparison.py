@@ -10,6 +10,7 @@ from functools import cached_property
 from tracking.compare.counts import Counts, Fetch, compare_counts
 from tracking.compare.machines import Facts, facts, untimed
 from tracking.compare.ranks import Rank, ranks
+from tracking.compare.settings import settings_apart
 from tracking.compare.sweeps import Column, Sweep, columns, labelled
 from tracking.compare.timings import Flip, Line, flips, lines
 
@@ -69,7 +70,7 @@ class Comparison:
     @property
     def name(self) -> str:
         """What it is called where runs are listed."""
-        labels = [column.label for column in self.columns] or [s.label for s in self.sweeps]
+        labels = [fact.label for fact in (*self.facts, *self.untimed)]
         told = "compare " + " | ".join(labels)
         return told if len(told) <= _LONGEST_NAME else told[: _LONGEST_NAME - 1] + "…"
 
@@ -125,11 +126,6 @@ def _strangers(sweeps: Sequence[Sweep]) -> str:
 
 
 def _apart(sweeps: Sequence[Sweep]) -> str:
-    """The parameters that no two of them share a value of; where weights lie is none."""
-    names = sorted({name for s in sweeps for r in s.records for name in r.params} - {"target"})
-    found = []
-    for name in names:
-        values = [{str(r.params.get(name)) for r in s.records} for s in sweeps]
-        if not set.intersection(*values):
-            found.append(f"{name} " + " against ".join(", ".join(sorted(v)) for v in values))
-    return "; ".join(found) or "drafts, k and seeds are combined differently"
+    found = settings_apart([sweep.records for sweep in sweeps])
+    told = [f"{name} {' against '.join(values)}" for name, values in found.items()]
+    return "; ".join(told) or "drafts, k and seeds are combined differently"

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from pipeline.records import JobRecord
+from tracking.compare.settings import HOW_OFTEN
 from tracking.compare.sweeps import Column
 from tracking.rows import Row, rows
 
@@ -61,14 +63,34 @@ class Flip:
 
 
 def lines(columns: Sequence[Column]) -> list[Line]:
-    """In the order in which drafts first occur, then by k."""
-    every = [record for column in columns for record in column.records]
-    tables = [{row.name: row for row in rows(column.records, every)} for column in columns]
+    """In the order in which drafts first occur, then by k.
+
+    Columns that took ratios more or less often meet in a line, as long as no column of its own did
+    both: nothing is pooled across them, and what is measured is the same.
+    """
+    once = _told_once(columns)
+    alike = [[_without(record, once) for record in column.records] for column in columns]
+    every = [record for records in alike for record in records]
+    tables = [{row.name: row for row in rows(records, every)} for records in alike]
     found = []
     for row in rows(every):
         cells = tuple(table.get(row.name) for table in tables)
         found.append(Line(row.name, row.series, cells))
     return found
+
+
+def _told_once(columns: Sequence[Column]) -> set[str]:
+    """How often ratios were taken, where that is one value in every column."""
+    return {
+        name
+        for name in HOW_OFTEN
+        if all(len({str(r.params.get(name)) for r in c.records}) == 1 for c in columns)
+    }
+
+
+def _without(record: JobRecord, names: set[str]) -> JobRecord:
+    kept = {name: value for name, value in record.params.items() if name not in names}
+    return replace(record, params=kept)
 
 
 def drafted(row: Row) -> float:
