@@ -19,6 +19,11 @@ _BRING = (
     "bring another machine's results with `make import FILE=...`, run `make sweep` again under "
     "another load, or name two sweeps with --sweep ID --sweep ID"
 )
+ONLY_ONE = (
+    "bring another machine's results with `make import FILE=...`, or run `make sweep` again, for "
+    "instance under another load"
+)
+"""What to do where the store has one sweep."""
 
 
 class NothingToCompare(ValueError):
@@ -108,7 +113,7 @@ def _lonely(sweeps: Sequence[Sweep], notes: Sequence[str], asked: str, more: str
     left_out = "".join(f"; {note[0].lower()}{note[1:].rstrip('.')}" for note in notes)
     if asked:
         return f"with {asked} there is {there} to compare: {more}{left_out}"
-    return f"there is {there} to compare: {_BRING}{left_out}"
+    return f"there is {there} to compare: {more or _BRING}{left_out}"
 
 
 def _strangers(sweeps: Sequence[Sweep]) -> str:

@@ -14,6 +14,8 @@ from mlflow.exceptions import MlflowException
 from pipeline.records import SCHEMA, JobRecord, Status
 from tracking import names
 from tracking.compare.sweeps import Sweep
+from tracking.compare.whole import with_file
+from tracking.payload import shorten
 from tracking.runs import KIND_TAG, quote, search
 from tracking.store import Store
 
@@ -28,15 +30,21 @@ _STATUS: dict[str, Status] = {
     "KILLED": "killed",
 }
 _AT_ONCE = 8  # requests to a server
-_IN_BULK, _MOST_POINTS = 100, 25_000  # runs in one question to a database, points it gives at most
+_IN_BULK = 100  # runs in one question to a database
+_EVERY_POINT = 2**31 - 1
+_LONGEST_K = 6  # digits
 
 
-class NewerRecords(ValueError):
-    """A sweep that a newer version recorded: its figures may not mean what they mean here."""
+class UnusableSweep(ValueError):
+    """A sweep whose records cannot be compared; says in a sentence which, and why."""
+
+
+class NewerRecords(UnusableSweep):
+    """A newer version recorded it: its figures may not mean what they mean here."""
 
 
 class StoredSweeps:
-    """Reads sweeps on demand, each once. Methods raise what MLflow raises, and `NewerRecords`.
+    """Reads sweeps on demand, each once. Methods raise what MLflow raises, and `UnusableSweep`.
 
     Records of every older form are read: what they lack is not needed here.
     """
@@ -48,7 +56,8 @@ class StoredSweeps:
 
     def parents(self) -> list[Run]:
         """The sweeps' own runs, oldest first."""
-        return list(search(self._store, f"tags.`{KIND_TAG}` = 'sweep'"))
+        found = search(self._store, f"tags.`{KIND_TAG}` = 'sweep'")
+        return [run for run in found if "sweep.id" in run.data.tags]
 
     def records(self, sweep_id: str) -> list[JobRecord]:
         """The jobs without rounds, pieces, text and series; runs without counts are left out."""
@@ -56,8 +65,9 @@ class StoredSweeps:
             condition = f"tags.`sweep.id` = '{quote(sweep_id)}' AND tags.`{KIND_TAG}` = 'job'"
             runs = [r for r in search(self._store, condition) if "counts.digest" in r.data.tags]
             _check_schema(sweep_id, runs)
+            _check_params(sweep_id, runs)
             self._records[sweep_id] = [_light(run) for run in runs]
-            ids = {(sweep_id, run.data.tags["job.digest"]): run.info.run_id for run in runs}
+            ids = {(sweep_id, run.data.tags.get("job.digest", "")): run.info.run_id for run in runs}
             self._runs |= ids
         return self._records[sweep_id]
 
@@ -76,14 +86,15 @@ class StoredSweeps:
         return Sweep(own, tags, records)
 
     def whole(self, sweep: Sweep, record: JobRecord) -> JobRecord:
-        """The record with its text, from the run's file; as it is where there is no such file."""
+        """The record with its text and rounds, from the run's file; as it is where there is none,
+        or one that cannot be read."""
         run_id = self._runs[sweep.id, record.digest]
         with tempfile.TemporaryDirectory(prefix="specsweep-") as folder:
             try:
                 file = self._store.client.download_artifacts(run_id, "record.json", folder)
-            except (MlflowException, OSError):
+                return with_file(record, Path(file).read_text(encoding="utf-8"))
+            except (MlflowException, OSError, ValueError):
                 return record
-            return JobRecord.from_json(Path(file).read_text(encoding="utf-8"))
 
     def _ratios(self, run_ids: list[str]) -> dict[str, dict[int, float]]:
         """By run and pair. A database answers for many runs at once, a server for each alone."""
@@ -98,7 +109,7 @@ class StoredSweeps:
                 }
         found: dict[str, dict[int, float]] = {}
         for start in range(0, len(run_ids), _IN_BULK):
-            for point in bulk(run_ids[start : start + _IN_BULK], _RATIO, _MOST_POINTS):
+            for point in bulk(run_ids[start : start + _IN_BULK], _RATIO, _EVERY_POINT):
                 found.setdefault(point.run_id, {})[point.step] = point.value
         return found
 
@@ -111,6 +122,21 @@ def _check_schema(sweep_id: str, runs: Sequence[Run]) -> None:
             f"sweep {sweep_id} has records of schema {newest}, and this version of specsweep reads "
             f"up to {SCHEMA}: update specsweep to compare it"
         )
+
+
+def _check_params(sweep_id: str, runs: Sequence[Run]) -> None:
+    """What tables and figures are ordered by has to be there, whoever wrote the runs."""
+    for run in runs:
+        params = run.data.params
+        name = "k_most" if params.get("k") == "auto" else "k"
+        told = params.get(name, "")
+        wrong = "" if told.isdecimal() and len(told) <= _LONGEST_K else name
+        wrong = wrong or ("draft" if not params.get("draft") else "")
+        if wrong:
+            raise UnusableSweep(
+                f"sweep {sweep_id} cannot be compared: its run {run.info.run_name!r} has "
+                f"{wrong}={shorten(params.get(wrong, 'none'), 60)!r}; delete that run, or the sweep"
+            )
 
 
 def _light(run: Run) -> JobRecord:
