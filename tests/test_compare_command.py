@@ -322,9 +322,12 @@ def test_an_empty_store_says_to_run_a_sweep(
     assert "run `make sweep`" in capsys.readouterr().err
 
 
-def test_a_page_that_cannot_be_written_is_said_before_anything_is_kept(
-    store: Recorder, capsys: pytest.CaptureFixture[str], tmp_path: Path
+@pytest.mark.parametrize(("place", "told"), [("no/x.html", "make it first"), (".", "is a folder")])
+def test_a_page_that_cannot_be_written_is_said_before_anything_is_done(
+    store: Recorder, capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str, told: str
 ) -> None:
-    assert main(["--root", str(store.root), "compare", "--html", str(tmp_path / "no" / "x")]) == 1
-    assert str(tmp_path / "no") in capsys.readouterr().err
+    page = str(tmp_path / place)
+    assert main(["--root", str(store.root), "compare", "--html", page]) == 1
+    heard = capsys.readouterr()
+    assert heard.err.startswith(f"--html {page}: ") and told in heard.err and not heard.out
     assert kept(store) == []

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracking.compare.comparison import ONLY_ONE, NothingToCompare
+from tracking.compare.comparison import NO_SWEEP, ONLY_ONE, NothingToCompare
 from tracking.compare.newest import Newest, left_out, machine_of, sweep_id
 from tracking.compare.read import StoredSweeps, UnusableSweep
 from tracking.compare.sweeps import Sweep
@@ -42,7 +42,7 @@ def choose(
     """
     parents = stored.parents()
     if not parents:
-        raise NothingToCompare("there is no sweep yet: run `make sweep`, on two machines")
+        raise NothingToCompare(NO_SWEEP)
     if sweeps:
         chosen = [_named(parents, name) for name in dict.fromkeys(sweeps)]
         found = [*map(stored.sweep, chosen)]

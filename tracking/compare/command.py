@@ -15,6 +15,7 @@ from urllib.request import url2pathname
 
 from rich.console import Console
 
+from tracking.compare.comparison import NO_SWEEP, compare
 from tracking.load import BOUNDS
 from tracking.recorder import Recorder
 from tracking.runs import run_page
@@ -81,9 +82,11 @@ def _seldom_collected() -> Iterator[None]:
 @_seldom_collected()
 def run(recorder: Recorder, options: argparse.Namespace) -> int:
     """The exit code; ValueError and StoreUnavailable say in a sentence what went wrong."""
-    store = recorder.open()  # before MLflow is loaded: this sets its environment
+    _check_page(options.html)
+    store = recorder.open_existing()  # before MLflow is loaded: this sets its environment
+    if store is None:
+        raise ValueError(NO_SWEEP)
     from tracking.compare.choose import choose
-    from tracking.compare.comparison import compare
     from tracking.compare.log import Output, log
     from tracking.compare.read import StoredSweeps
     from tracking.compare.terminal import show
@@ -107,6 +110,16 @@ def run(recorder: Recorder, options: argparse.Namespace) -> int:
         _where(store, comparison.name, run_id, options), file=sys.stderr if options.json else None
     )
     return 0
+
+
+def _check_page(file: Path | None) -> None:
+    """ValueError for a page that could not be written, before anything is done."""
+    if file is None:
+        return
+    if file.is_dir():
+        raise ValueError(f"--html {file}: that is a folder; name a file in it")
+    if not file.absolute().parent.is_dir():
+        raise ValueError(f"--html {file}: there is no folder {file.parent}; make it first")
 
 
 def _take_every_name(stream: Any) -> None:

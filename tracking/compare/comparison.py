@@ -19,6 +19,7 @@ _BRING = (
     "bring another machine's results with `make import FILE=...`, run `make sweep` again under "
     "another load, or name two sweeps with --sweep ID --sweep ID"
 )
+NO_SWEEP = "there is no sweep yet: run `make sweep`, on two machines"
 ONLY_ONE = (
     "bring another machine's results with `make import FILE=...`, or run `make sweep` again, for "
     "instance under another load"
