@@ -83,7 +83,10 @@ def test_the_terminal_tells_counts_timings_and_where_it_is_kept(
     assert "The weights differ in 2 jobs (int8)" in told
     assert "the texts part at character 22" in told  # read from the run's file
     assert "not told apart" in told
-    assert "MLflow: run 'compare attic idle | attic busy | cellar idle'" in told
+    assert (
+        "MLflow: run 'compare attic idle | attic busy | cellar idle' of experiment 'specsweep': "
+        "make ui shows it"
+    ) in told
 
 
 def test_sweeps_are_chosen_by_id_in_the_order_given(
