@@ -55,6 +55,26 @@ def test_the_map_is_drawn_only_where_the_whole_cost_is_known() -> None:
     assert "12 of 12 jobs agree" in Output.of(nothing).html
 
 
+def test_points_of_machines_that_lie_on_each_other_are_all_seen_in_the_map() -> None:
+    apart = [timed(make_record("int8", 4), (0.8, 0.9), c=0.1, v=1.2, o=0.1)]
+    sides = (("attic", WITH_COSTS), ("cellar", WITH_COSTS), ("tower", WITH_COSTS), ("shed", apart))
+    found = side_by_side(*(on_machine(name, jobs) for name, jobs in sides))
+    (axes,) = figures(found)["breakeven"].axes
+    marks = [line for line in axes.lines if line.get_marker() != "None"]
+    sizes = [mark.get_markersize() for mark in marks]
+    assert len(marks) == 4
+    assert sizes[0] > sizes[1] > sizes[2] == sizes[3]
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_a_name_with_the_signs_of_a_formula_is_drawn_as_it_is() -> None:
+    jobs = [replace(r, params=r.params | {"draft": r"$\frac{$"}) for r in WITH_COSTS]
+    found = side_by_side(on_machine("$x_{$", jobs), on_machine("cellar", jobs))
+    assert set(Output.of(found).files) >= {"figures/ranges.png", "figures/breakeven.png"}
+    (axes,) = figures(found)["ranges"].axes
+    assert r"\frac" in axes.get_yticklabels()[0].get_text()
+
+
 def test_every_column_has_its_bars_in_the_figure() -> None:
     found = side_by_side(on_machine("attic"), on_machine("cellar"))
     (axes,) = figures(found)["ranges"].axes

@@ -38,6 +38,11 @@ def new_figure(height_in: float) -> Figure:
     return Figure(figsize=(_WIDTH_IN, height_in), dpi=_DPI, layout="constrained")
 
 
+def as_it_is(text: str) -> str:
+    """A name for a figure, where a pair of dollar signs would be taken for a formula."""
+    return text.replace("$", r"\$")
+
+
 def lines_of(rows: Sequence[Row]) -> list[Line]:
     """The same draft looks the same in each figure of a sweep."""
     names = list(dict.fromkeys(row.series for row in rows))

@@ -25,7 +25,8 @@ _CAPTIONS = {
     "breakeven": "A panel for each k. The line is where nothing is gained: the more a drafted "
     "token costs, the more must be accepted. Acceptance is the constant one that gives the yield "
     "which was counted; the cost is c + (v - 1 + o) / k. With k=auto, k is what a round drafts on "
-    "average, in the panel counted to the draft that drafts most.",
+    "average, in the panel counted to the draft that drafts most. A mark on which others lie is "
+    "drawn larger.",
 }
 
 
