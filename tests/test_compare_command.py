@@ -14,7 +14,7 @@ import pytest
 from mlflow.entities import Run
 
 from pipeline.records import SCHEMA, JobRecord
-from tests.compared import SHARED, assert_alone, nudged
+from tests.compared import SHARED, assert_alone, nudged, timed
 from tests.records_factory import make_record, make_sweep
 from tests.tracking_store import client, project
 from tracking.__main__ import main
@@ -292,6 +292,22 @@ def test_a_sweep_whose_k_is_no_number_is_left_out_by_name(
     assert "sweep s3, 4 timed jobs" in told
     assert main(["--root", str(store.root), "compare", "--sweep", "s4", "--sweep", "s1"]) == 1
     assert capsys.readouterr().err.startswith("sweep s4 cannot be compared: its run ")
+
+
+def test_a_figure_that_nothing_measures_or_counts_is_not_taken(
+    store: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strange = [
+        timed(JOBS[0], (0.5, -1.0)),
+        timed(JOBS[1], (1e20, 1.7e308, 1.7e308)),
+        timed(JOBS[2], (1.0, 1.1), c=1e300, v=-1e300, o=0.0),
+        JOBS[3],
+    ]
+    keep(store, "s4", "cellar", strange)
+    found = data(capsys, store, "--sweep", "s1", "--sweep", "s4")
+    assert [column["jobs"] for column in found["columns"]] == [4, 2]
+    assert found["counts"]["agreeing"] == 4
+    assert None in [row["c"] for row in found["timings"]]
 
 
 @pytest.mark.parametrize(

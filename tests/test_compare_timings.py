@@ -156,6 +156,13 @@ def test_a_flip_that_the_costs_do_not_predict_is_not_explained_by_them() -> None
     assert "because" not in sentence
 
 
+def test_a_cost_below_zero_explains_nothing() -> None:
+    pays, loses = one(FAST, c=-5.0, v=1.0, o=0.1), one(SLOW, c=1.0, v=1.0, o=0.1)
+    found = side_by_side(on_machine("attic", loses), on_machine("cellar", pays))
+    (sentence,) = flip_sentences(found)
+    assert "the measured costs do not explain it" in sentence
+
+
 def test_costs_that_differ_by_less_than_predictions_are_off_explain_nothing() -> None:
     """They predict both verdicts, but by 16%, where they are off by 50%."""
     pays, loses = one((2.0, 2.1, 2.2), c=0.85, v=1.0, o=0.1), one(SLOW, c=1.05, v=1.0, o=0.1)

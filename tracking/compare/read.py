@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,6 +32,7 @@ _AT_ONCE = 8  # requests to a server
 _IN_BULK = 100  # runs in one question to a database
 _EVERY_POINT = 2**31 - 1
 _LONGEST_K = 6  # digits
+_BOUND = 1e15  # what is measured or counted is below, in each unit; false for NaN and infinity
 
 
 class UnusableSweep(ValueError):
@@ -72,7 +72,7 @@ class StoredSweeps:
         return self._records[sweep_id]
 
     def sweep(self, parent: Run) -> Sweep:
-        """With the ratios of all timed pairs."""
+        """With the ratios of all timed pairs; a job with one that no clock gives is not timed."""
         tags = {n: v for n, v in parent.data.tags.items() if n in names.TAGS}
         own = tags["sweep.id"]
         records = self.records(own)
@@ -82,7 +82,8 @@ class StoredSweeps:
             if "time/speedup_median" in record.metrics
         }
         for run_id, ratios in self._ratios([*timed]).items():
-            timed[run_id].series[_RATIO] = sorted(ratios.items())
+            if all(0 < ratio < _BOUND for ratio in ratios.values()):
+                timed[run_id].series[_RATIO] = sorted(ratios.items())
         return Sweep(own, tags, records)
 
     def whole(self, sweep: Sweep, record: JobRecord) -> JobRecord:
@@ -116,7 +117,7 @@ class StoredSweeps:
 
 def _check_schema(sweep_id: str, runs: Sequence[Run]) -> None:
     told = [str(run.data.tags.get("record.schema", "")) for run in runs]
-    newest = max((int(schema) for schema in told if schema.isdecimal()), default=0)
+    newest = max((int(schema[:9]) for schema in told if schema.isdecimal()), default=0)
     if newest > SCHEMA:
         raise NewerRecords(
             f"sweep {sweep_id} has records of schema {newest}, and this version of specsweep reads "
@@ -151,7 +152,7 @@ def _light(run: Run) -> JobRecord:
         metrics={
             name: value
             for name, value in data.metrics.items()
-            if name not in series and math.isfinite(value)
+            if name not in series and abs(value) < _BOUND
         },
         tags={name: value for name, value in data.tags.items() if name in names.TAGS},
         started_s=(info.start_time or 0) / 1000,

@@ -127,10 +127,12 @@ def _flip(line: Line) -> Flip | None:
 def _explained(won: Row, lost: Row, whole: bool) -> bool:
     """Of a whole flip the predictions must be on both sides of 1; of any, further apart than either
     is from what was measured."""
-    if not (won.predicted and lost.predicted and won.measured and lost.measured):
+    told = (won.predicted, lost.predicted, won.measured, lost.measured)
+    logs = [math.log(value) for value in told if value is not None and value > 0]
+    if len(logs) < len(told):
         return False
-    pays, loses = math.log(won.predicted), math.log(lost.predicted)
-    off = max(abs(pays - math.log(won.measured)), abs(loses - math.log(lost.measured)))
+    pays, loses, paid, lost_by = logs
+    off = max(abs(pays - paid), abs(loses - lost_by))
     return pays - loses > off and pays > 0 and (loses <= 0 or not whole)
 
 
