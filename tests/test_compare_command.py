@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ import pytest
 from mlflow.entities import Run
 
 from pipeline.records import SCHEMA, JobRecord
-from tests.compared import SHARED, assert_alone, nudged
+from tests.compared import SHARED, assert_alone, nudged, timed
 from tests.records_factory import make_record, make_sweep
 from tests.tracking_store import client, project
 from tracking.__main__ import main
+from tracking.artifacts import local_folder
 from tracking.recorder import Recorder
 from tracking.runs import search
 
@@ -81,7 +83,10 @@ def test_the_terminal_tells_counts_timings_and_where_it_is_kept(
     assert "The weights differ in 2 jobs (int8)" in told
     assert "the texts part at character 22" in told  # read from the run's file
     assert "not told apart" in told
-    assert "MLflow: run 'compare attic idle | attic busy | cellar idle'" in told
+    assert (
+        "MLflow: run 'compare attic idle | attic busy | cellar idle' of experiment 'specsweep': "
+        "make ui shows it"
+    ) in told
 
 
 def test_sweeps_are_chosen_by_id_in_the_order_given(
@@ -234,7 +239,10 @@ def test_a_terminal_that_knows_few_characters_is_written_to(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--sweep", "s9"], "there is no sweep 's9' in the store"),
+        (
+            ["--sweep", "s9"],
+            "there is no sweep 's9' in the store: there are s1, s2, s3",
+        ),
         (["--machine", "tower"], "the machines are: attic, cellar"),
         (["--sweep", "s1"], "with --sweep s1 there is only attic (s1) to compare: name a second"),
         (["--last", "1"], "only cellar (s3) to compare: ask for more"),
@@ -250,6 +258,82 @@ def test_what_cannot_be_compared_is_one_sentence_and_nothing_is_kept(
     assert kept(store) == []
 
 
+@pytest.mark.parametrize("words", [[], ["--last"], ["--sweep", "s1"], ["--machine", "attic"]])
+def test_where_there_is_one_sweep_nobody_is_told_to_name_a_second(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    keep(Recorder(root=project(tmp_path)), "s1", "attic", JOBS)
+    assert main(["--root", str(tmp_path), "compare", *words]) == 1
+    told = capsys.readouterr().err
+    assert "only attic (s1) to compare: bring another machine's results with `make import" in told
+    assert "or run `make sweep` again" in told
+    assert "--sweep" not in told and "ask for more" not in told
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"k": "many"}, []),
+        ({"k": "many"}, ["--last"]),
+        ({"k": "9" * 5000}, []),
+        ({"draft": ""}, []),
+    ],
+)
+def test_a_sweep_whose_k_is_no_number_is_left_out_by_name(
+    store: Recorder,
+    capsys: pytest.CaptureFixture[str],
+    params: dict[str, str],
+    words: list[str],
+) -> None:
+    strange = [replace(r, digest=f"x{r.digest}", params=r.params | params) for r in JOBS]
+    keep(store, "s4", "cellar", strange)
+    told = said(capsys, store, *words)
+    assert "Left out: sweep s4 cannot be compared: its run '" in told
+    assert "sweep s3, 4 timed jobs" in told
+    assert main(["--root", str(store.root), "compare", "--sweep", "s4", "--sweep", "s1"]) == 1
+    assert capsys.readouterr().err.startswith("sweep s4 cannot be compared: its run ")
+
+
+def test_a_figure_that_nothing_measures_or_counts_is_not_taken(
+    store: Recorder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    strange = [
+        timed(JOBS[0], (0.5, -1.0)),
+        timed(JOBS[1], (1e20, 1.7e308, 1.7e308)),
+        timed(JOBS[2], (1.0, 1.1), c=1e300, v=-1e300, o=0.0),
+        JOBS[3],
+    ]
+    keep(store, "s4", "cellar", strange)
+    found = data(capsys, store, "--sweep", "s1", "--sweep", "s4")
+    assert [column["jobs"] for column in found["columns"]] == [4, 2]
+    assert found["counts"]["agreeing"] == 4
+    assert None in [row["c"] for row in found["timings"]]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda text: "not a record",
+        lambda text: text.replace(f'"schema": {SCHEMA}', f'"schema": {SCHEMA + 1}'),
+        lambda text: text.replace('"start"', '"begin"'),
+        lambda text: text.replace('"margin": 0.021', '"margin": "wide"'),
+    ],
+)
+def test_a_job_whose_file_is_no_record_is_compared_by_its_figures(
+    store: Recorder, capsys: pytest.CaptureFixture[str], broken: Callable[[str], str]
+) -> None:
+    for run in search(store.open(), "tags.`sweep.id` = 's3' AND tags.`run.kind` = 'job'"):
+        folder = local_folder(str(run.info.artifact_uri))
+        assert folder is not None
+        file = folder / "record.json"
+        old = file.read_text(encoding="utf-8")
+        assert broken(old) != old
+        file.write_text(broken(old), encoding="utf-8")
+    told = said(capsys, store, "--sweep", "s1", "--sweep", "s3")
+    assert "2 of 4 jobs agree" in told
+    assert "The margin of the round is not recorded" in told
+
+
 def test_an_empty_store_says_to_run_a_sweep(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -257,9 +341,12 @@ def test_an_empty_store_says_to_run_a_sweep(
     assert "run `make sweep`" in capsys.readouterr().err
 
 
-def test_a_page_that_cannot_be_written_is_said_before_anything_is_kept(
-    store: Recorder, capsys: pytest.CaptureFixture[str], tmp_path: Path
+@pytest.mark.parametrize(("place", "told"), [("no/x.html", "make it first"), (".", "is a folder")])
+def test_a_page_that_cannot_be_written_is_said_before_anything_is_done(
+    store: Recorder, capsys: pytest.CaptureFixture[str], tmp_path: Path, place: str, told: str
 ) -> None:
-    assert main(["--root", str(store.root), "compare", "--html", str(tmp_path / "no" / "x")]) == 1
-    assert str(tmp_path / "no") in capsys.readouterr().err
+    page = str(tmp_path / place)
+    assert main(["--root", str(store.root), "compare", "--html", page]) == 1
+    heard = capsys.readouterr()
+    assert heard.err.startswith(f"--html {page}: ") and told in heard.err and not heard.out
     assert kept(store) == []

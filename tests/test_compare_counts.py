@@ -153,6 +153,45 @@ def test_of_three_sweeps_each_pair_is_said() -> None:
     assert "0 of 4 jobs agree between attic and tower" in text
 
 
+def clocked(records: list[JobRecord], **params: object) -> list[JobRecord]:
+    """The same jobs with other settings of the timed side."""
+    return [replace(r, digest=f"{params} {r.digest}", params=r.params | params) for r in records]
+
+
+@pytest.mark.parametrize("third", [{"timing": "skip"}, {"pairs": 10}])
+def test_a_sweep_that_was_timed_otherwise_is_counted_with_those_that_are_alike(
+    third: dict[str, object],
+) -> None:
+    jobs = make_sweep(("int8",), seeds=(0,))
+    text = told(
+        on_machine("attic", jobs),
+        on_machine("cellar", jobs),
+        on_machine("tower", clocked([nudged(record) for record in jobs], **third)),
+    )
+    assert "0 of 4 jobs agree everywhere" in text
+    assert "0 of 4 jobs agree between attic and tower" in text
+    assert "compared with nothing" not in text
+
+
+def test_each_of_a_sweeps_variants_stands_beside_the_one_it_is_alike() -> None:
+    jobs = make_sweep(("int8",), seeds=(0,))
+    other = clocked(jobs, pairs=10)
+    found = side_by_side(
+        on_machine("attic", [*jobs, *other]),
+        on_machine("cellar", jobs),
+        on_machine("tower", other),
+    )
+    assert (len(found.counts.matches), found.counts.same_jobs) == (8, 8)
+    assert not found.counts.alone
+
+
+def test_two_pairs_of_sweeps_that_were_timed_otherwise_have_their_counts_compared() -> None:
+    jobs = make_sweep(("int8",), seeds=(0,))
+    sides = [on_machine(name, jobs) for name in ("attic", "cellar")]
+    sides += [on_machine(name, clocked(jobs, pairs=10)) for name in ("tower", "shed")]
+    assert [len(match.jobs) for match in side_by_side(*sides).counts.matches] == [4] * 4
+
+
 def test_failed_jobs_take_no_part() -> None:
     failed = replace(make_failed(), tags={})
     sides = [on_machine(name, [make_record(), failed]) for name in ("attic", "cellar")]

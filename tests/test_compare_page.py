@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tests.compared import assert_alone, on_machine, side_by_side, timed, without
+from tests.compared import assert_alone, nudged, on_machine, side_by_side, timed, without
 from tests.records_factory import make_record, make_sweep
 from tests.tracking_store import client, runs, sweep_in
 from tracking import names
@@ -19,6 +19,7 @@ from tracking.compare.figures import figures
 from tracking.compare.log import Output, as_note
 from tracking.compare.terminal import show
 from tracking.page import sweep_page
+from tracking.printable import is_printable
 from tracking.views import jobs_view, share_jobs_view
 
 WITH_COSTS = [timed(make_record("int8", 4), (0.8, 0.9), c=0.5, v=1.2, o=0.1)]
@@ -52,6 +53,26 @@ def test_the_map_is_drawn_only_where_the_whole_cost_is_known() -> None:
     nothing = side_by_side(on_machine("attic", untimed), on_machine("cellar", untimed))
     assert figures(nothing) == {}
     assert "12 of 12 jobs agree" in Output.of(nothing).html
+
+
+def test_points_of_machines_that_lie_on_each_other_are_all_seen_in_the_map() -> None:
+    apart = [timed(make_record("int8", 4), (0.8, 0.9), c=0.1, v=1.2, o=0.1)]
+    sides = (("attic", WITH_COSTS), ("cellar", WITH_COSTS), ("tower", WITH_COSTS), ("shed", apart))
+    found = side_by_side(*(on_machine(name, jobs) for name, jobs in sides))
+    (axes,) = figures(found)["breakeven"].axes
+    marks = [line for line in axes.lines if line.get_marker() != "None"]
+    sizes = [mark.get_markersize() for mark in marks]
+    assert len(marks) == 4
+    assert sizes[0] > sizes[1] > sizes[2] == sizes[3]
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_a_name_with_the_signs_of_a_formula_is_drawn_as_it_is() -> None:
+    jobs = [replace(r, params=r.params | {"draft": r"$\frac{$"}) for r in WITH_COSTS]
+    found = side_by_side(on_machine("$x_{$", jobs), on_machine("cellar", jobs))
+    assert set(Output.of(found).files) >= {"figures/ranges.png", "figures/breakeven.png"}
+    (axes,) = figures(found)["ranges"].axes
+    assert r"\frac" in axes.get_yticklabels()[0].get_text()
 
 
 def test_every_column_has_its_bars_in_the_figure() -> None:
@@ -185,6 +206,52 @@ def test_a_sweep_that_only_counted_is_listed_with_the_others(
     assert "tower: sweep sweep-tower, 12 jobs counted, none timed" in told
     assert "sweep-tower, 12 jobs counted, none timed</td>" in Output.of(found).html
     assert [fact["label"] for fact in as_data(found)["untimed"]] == ["tower"]
+
+
+KNOWN = {
+    "machine.cpu": "Quick 9",
+    "machine.memory_bytes": str(16 * 2**30),
+    "machine.governor": "powersave",
+    "machine.frequency_mhz": "800-4200",
+    "machine.power": "battery",
+    "machine.virtual": "kvm",
+    "machine.python": "3.12.1",
+}
+
+
+def test_what_is_known_of_the_machines_is_told_and_nothing_else(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bare = on_machine("cellar", None, **{"machine.virtual": "no"})
+    found = side_by_side(on_machine("attic", None, **KNOWN), bare)
+    show(found, Console(width=200, color_system=None))
+    told = capsys.readouterr().out
+    assert "Quick 9, 16.0 GiB, virtual machine kvm, Python 3.12.1, power battery, gov" in told
+    assert "governor powersave, MHz 800-4200" in told
+    assert "cellar idle: sweep sweep-cellar, 12 timed jobs; noise" in told
+    page = Output.of(found).html
+    for heading in ("memory", "virtual machine", "Python", "power", "governor", "MHz"):
+        assert f"<th>{heading}</th>" in page
+    assert "<td>16.0 GiB</td>" in page and "<td>800-4200</td>" in page
+    assert "<th>torch</th>" not in page and "<th>cores</th>" not in page
+
+
+def test_nothing_that_comes_from_a_store_is_obeyed_by_a_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    evil = "\x1b[31mPWN\x07\u202e"
+    jobs = [
+        replace(r, name=r.name + evil, params=r.params | {"draft": evil, "verify": evil})
+        for r in make_sweep(("int8",), (1, 4), (0,))
+    ]
+    tags = {name: evil for name in (*KNOWN, "code.digest", "weights.digest", "machine.torch")}
+    other = [nudged(r, text=evil) for r in [*jobs, make_record("bigram", 2)]]
+    other[0] = replace(other[0], params=other[0].params | {"threads": evil})
+    one = on_machine("a" + evil, jobs, sweep_id="s1" + evil, **tags)
+    show(side_by_side(one, on_machine("b" + evil, other, sweep_id="s2")), Console(width=90))
+    told = capsys.readouterr().out
+    assert "\\x1b[31mPWN\\x07\\u202e" in told
+    assert not [c for c in told if not is_printable(c) and c != "\n"]
 
 
 def test_a_name_is_printed_as_it_is_whatever_is_in_it(

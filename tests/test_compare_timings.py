@@ -156,6 +156,13 @@ def test_a_flip_that_the_costs_do_not_predict_is_not_explained_by_them() -> None
     assert "because" not in sentence
 
 
+def test_a_cost_below_zero_explains_nothing() -> None:
+    pays, loses = one(FAST, c=-5.0, v=1.0, o=0.1), one(SLOW, c=1.0, v=1.0, o=0.1)
+    found = side_by_side(on_machine("attic", loses), on_machine("cellar", pays))
+    (sentence,) = flip_sentences(found)
+    assert "the measured costs do not explain it" in sentence
+
+
 def test_costs_that_differ_by_less_than_predictions_are_off_explain_nothing() -> None:
     """They predict both verdicts, but by 16%, where they are off by 50%."""
     pays, loses = one((2.0, 2.1, 2.2), c=0.85, v=1.0, o=0.1), one(SLOW, c=1.05, v=1.0, o=0.1)
@@ -211,11 +218,77 @@ def test_drafts_are_ranked_at_their_best_k_and_inversions_named() -> None:
     assert told[1] == "attic idle: int8 is accepted more than bigram, and clearly slower."
 
 
+def two(int8: tuple[float, ...], bigram: tuple[float, ...]) -> list[JobRecord]:
+    return [timed(make_record("int8", 4), int8), timed(make_record("bigram", 4), bigram)]
+
+
+def fastest(*sides: list[JobRecord]) -> list[str]:
+    names = ("attic", "cellar", "tower")
+    found = side_by_side(*(on_machine(n, jobs) for n, jobs in zip(names, sides, strict=False)))
+    return [told for told in rank_sentences(found) if told.startswith("The fastest draft")]
+
+
+def test_another_fastest_draft_is_named_where_each_is_clearly_faster() -> None:
+    assert fastest(two(FAST, SLOW), two(SLOW, FAST)) == [
+        "The fastest draft is not the same: int8 k=4 on attic idle, bigram k=4 on cellar idle."
+    ]
+
+
+@pytest.mark.parametrize("other", [(0.85, 0.95, 1.05), (1.1, 1.25, 1.35)])
+def test_drafts_whose_ranges_meet_are_no_other_fastest_draft(other: tuple[float, ...]) -> None:
+    assert fastest(two(FAST, SLOW), two(LEVEL, (1.1, 1.25, 1.35))) == []
+    assert fastest(two(other, LEVEL), two(SLOW, FAST)) == []
+
+
+def test_a_third_column_that_tells_no_draft_apart_is_not_named() -> None:
+    (sentence,) = fastest(two(FAST, SLOW), two(SLOW, FAST), two(LEVEL, LEVEL))
+    assert "tower" not in sentence
+
+
+def test_the_same_draft_timed_in_more_pairs_is_no_other_fastest_draft() -> None:
+    more = [replace(r, params=r.params | {"piece_tokens": 8}) for r in two(FAST, SLOW)]
+    assert fastest(two(FAST, SLOW), more) == []
+
+
 def test_other_rules_and_settings_make_lines_of_their_own_in_every_column() -> None:
     token, block = make_record(), make_record()
     block = replace(block, digest="b" * 16, params=block.params | {"verify": "block"})
     found = side_by_side(on_machine("attic", [token, block]), on_machine("cellar", [token]))
     assert [entry.cells[1] == "–" for entry in entries(found)] == [False, True]
+
+
+def test_the_timings_of_more_pairs_stand_beside_those_of_fewer() -> None:
+    more = [replace(r, params=r.params | {"pairs": 10}) for r in two(FAST, SLOW)]
+    found = side_by_side(on_machine("attic", two(FAST, SLOW)), on_machine("cellar", more))
+    assert [line.name for line in found.lines] == ["int8 k=4", "bigram k=4"]
+    assert all(cell is not None for line in found.lines for cell in line.cells)
+    assert found.columns[1].records[0].params["pairs"] == 10
+
+
+def test_a_column_that_took_both_few_and_many_pairs_pools_neither() -> None:
+    few = two(FAST, SLOW)
+    both = [
+        *few,
+        *(replace(r, digest=f"10 {r.name}", params=r.params | {"pairs": 10}) for r in few),
+    ]
+    found = side_by_side(on_machine("attic", few), on_machine("cellar", both))
+    assert {line.name for line in found.lines[:2]} == {"int8 k=4 pairs=6", "bigram k=4 pairs=6"}
+    assert [row.jobs for line in found.lines for row in line.cells if row] == [1] * 6
+
+
+def test_a_setting_that_keeps_all_timings_apart_is_named_with_its_values() -> None:
+    more = [replace(r, params=r.params | {"threads": 4}) for r in two(FAST, SLOW)]
+    found = side_by_side(on_machine("attic", two(FAST, SLOW)), on_machine("cellar", more))
+    assert flip_sentences(found) == [
+        "No draft and k was timed in two columns, so that no timing stands beside another: "
+        "timing.threads is 2 on attic idle, 4 on cellar idle. Run each with the same."
+    ]
+
+
+def test_a_comparison_is_named_after_all_its_sweeps() -> None:
+    untimed = on_machine("tower", make_sweep(seeds=(0,), pairs=0), load=None)
+    found = side_by_side(on_machine("attic"), untimed, on_machine("cellar"))
+    assert found.name == "compare attic idle | cellar idle | tower"
 
 
 def test_counts_are_compared_where_nothing_was_timed() -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 
 from pipeline.privacy import hide_password
 from tracking.location import locate
@@ -21,6 +22,28 @@ def test_the_default_is_the_projects_own_database_whatever_the_working_directory
     assert here.file == tmp_path.resolve() / "mlflow.db"
     assert here.ours
     assert here.artifacts == (tmp_path.resolve() / "mlartifacts").as_uri()
+
+
+@pytest.mark.parametrize(("name", "sign"), [("what?", "?"), ("a%41b", "%41")])
+def test_a_folder_whose_name_an_address_cannot_hold_is_refused(
+    tmp_path: Path, name: str, sign: str
+) -> None:
+    """The database would be somewhere else: beside the folder, or in one of another name."""
+    with pytest.raises(
+        ValueError, match="rename the folder, or set MLFLOW_TRACKING_URI"
+    ) as refused:
+        locate(None, tmp_path / name, {})
+    assert f"hold the {sign} in its path" in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["50%", "a#b", "a b", "\u00fc"])
+def test_the_database_is_in_the_projects_folder_whatever_else_that_is_called(
+    tmp_path: Path, name: str
+) -> None:
+    own = locate(None, tmp_path / name, {})
+    assert own.file == tmp_path.resolve() / name / "mlflow.db"
+    assert make_url(own.uri).database == own.file.as_posix()
+    assert locate(own.uri, tmp_path, {}).file == own.file
 
 
 def test_the_environment_is_honoured_and_an_explicit_address_wins(tmp_path: Path) -> None:

@@ -54,6 +54,18 @@ def test_without_a_folder_the_store_is_asked(
     assert "bigram k=4 is fastest here" in told
 
 
+def test_a_record_of_the_store_that_cannot_be_read_is_named_by_its_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorder = sweep_in(tmp_path, "s7")
+    recorder.log_job(make_record("int8", 4))
+    (file,) = (tmp_path / "mlartifacts").rglob("record.json")
+    file.write_text("not a record", encoding="utf-8")
+    assert main(["--root", str(tmp_path), "show"]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith("the file record.json of run 'int8 k=4 seed=0' of sweep s7: not a job")
+
+
 def test_nothing_to_show_is_one_sentence_with_what_to_do(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

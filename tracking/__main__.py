@@ -42,8 +42,10 @@ _DOWN = ("does not answer", "does not answer in time")
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code. Mistakes are told in one sentence on standard error."""
     options = _parser().parse_args(arguments)
-    recorder = Recorder(root=options.root)
     try:
+        if options.root is not None and not options.root.is_dir():
+            raise ValueError(f"there is no folder {options.root}: --root is the project's folder")
+        recorder = Recorder(root=options.root)
         recorder.check()
         return int(options.run(recorder, options))
     except (ValueError, StoreUnavailable, ServerFailed, OSError) as error:
@@ -87,7 +89,8 @@ def _parser() -> argparse.ArgumentParser:
 def _show(recorder: Recorder, options: argparse.Namespace) -> int:
     report = from_outputs(recorder.root, options.sweep)
     if report is None:
-        report = from_store(recorder.open(), options.sweep)
+        store = recorder.open_existing()
+        report = from_store(store, options.sweep) if store is not None else None
     if report is None:
         wanted = f"no sweep {options.sweep!r}" if options.sweep else "no sweep yet"
         raise ValueError(f"there is {wanted} in outputs/ or in the store: run `make sweep`")

@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
+from tracking.printable import printable
 from tracking.rows import Row
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D4F")
@@ -36,6 +37,12 @@ class Line:
 
 def new_figure(height_in: float) -> Figure:
     return Figure(figsize=(_WIDTH_IN, height_in), dpi=_DPI, layout="constrained")
+
+
+def as_it_is(text: str) -> str:
+    """A name for a figure, where a pair of dollar signs would be taken for a formula, and no font
+    has a sign for what a terminal obeys."""
+    return printable(text).replace("$", r"\$")
 
 
 def lines_of(rows: Sequence[Row]) -> list[Line]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,8 @@ from urllib.parse import urlsplit
 from pipeline.privacy import hide_password
 
 DATABASE, ARTIFACTS = "mlflow.db", "mlartifacts"
+_NOT_IN_ADDRESS = re.compile(r"\?|%[0-9A-Fa-f]{2}")
+"""What ends the path in a database's address, or would be decoded there."""
 _SERVERS = ("http", "https")
 _DATABASES = ("sqlite", "postgresql", "mysql", "mssql")
 
@@ -55,13 +58,13 @@ def locate(uri: str | None, root: Path, environ: Mapping[str, str] = os.environ)
     """
     given = uri or environ.get("MLFLOW_TRACKING_URI", "").strip()
     if not given:
-        return _sqlite(f"sqlite:///{(root.resolve() / DATABASE).as_posix()}", ours=True)
+        return _in_file(root.resolve() / DATABASE, ours=True)
     scheme = given.partition("://")[0].partition("+")[0].lower()
     if scheme in _SERVERS:
         _check_host(given)
         return Location(given.rstrip("/"), None, None, ours=False)
     if scheme == "sqlite":
-        return _sqlite(given, ours=False)
+        return _sqlite(given)
     if scheme in _DATABASES:
         return Location(given, (root.resolve() / ARTIFACTS).as_uri(), None, ours=False)
     raise ValueError(
@@ -92,17 +95,27 @@ def unreadable(address: str) -> str:
     )
 
 
-def _sqlite(uri: str, ours: bool) -> Location:
+def _sqlite(uri: str) -> Location:
     """A path that is relative counts from the working directory of now, whatever it is later."""
     scheme, _, rest = uri.partition("://")
     path, _, query = rest.removeprefix("/").partition("?")
     if path in ("", ":memory:"):
         raise ValueError(
-            f"the tracking address {hide_password(uri)!r} keeps nothing: give a file, sqlite:///PATH/mlflow.db"
+            f"the tracking address {hide_password(uri)!r} keeps nothing: give a file, "
+            "sqlite:///PATH/mlflow.db"
         )
-    file = Path(path).resolve()
+    return _in_file(Path(path).resolve(), scheme, query)
+
+
+def _in_file(file: Path, scheme: str = "sqlite", query: str = "", ours: bool = False) -> Location:
+    path = file.as_posix()
+    if found := _NOT_IN_ADDRESS.search(path):
+        raise ValueError(
+            f"the database {file} cannot be used, as no address can hold the {found[0]} in its "
+            "path: rename the folder, or set MLFLOW_TRACKING_URI to sqlite:///PATH/mlflow.db"
+        )
     return Location(
-        uri=f"{scheme}:///{file.as_posix()}" + (f"?{query}" if query else ""),
+        uri=f"{scheme}:///{path}" + (f"?{query}" if query else ""),
         artifacts=(file.parent / ARTIFACTS).as_uri(),
         file=file,
         ours=ours,

@@ -60,7 +60,8 @@ def _record(file: Path) -> JobRecord:
 def from_store(store: Store, sweep_id: str | None = None) -> Report | None:
     """A sweep's report from MLflow, the newest without an id; None where there is none.
 
-    Runs without a `record.json`, those still going on, are left out. StoreUnavailable.
+    Runs without a `record.json`, those still going on, are left out. StoreUnavailable; ValueError
+    for a record that cannot be read.
     """
     with unavailable(store.location):
         parent = find_parent(store, sweep_id)
@@ -87,9 +88,14 @@ def _download(store: Store, run: Run) -> JobRecord | None:
     if "record.json" not in names:
         return None
     with tempfile.TemporaryDirectory(prefix="specsweep-") as folder:
-        return _record(
-            Path(store.client.download_artifacts(run.info.run_id, "record.json", folder))
-        )
+        file = Path(store.client.download_artifacts(run.info.run_id, "record.json", folder))
+        try:
+            return JobRecord.from_json(file.read_text(encoding="utf-8"))
+        except ValueError as error:
+            own = run.data.tags.get("sweep.id", "")
+            raise ValueError(
+                f"the file record.json of run {run.info.run_name!r} of sweep {own}: {error}"
+            ) from None
 
 
 def in_order(records: Iterable[JobRecord]) -> list[JobRecord]:

@@ -36,7 +36,7 @@ from tracking.python import this_python
 from tracking.reach import reach
 from tracking.report import Report
 from tracking.runs import NOTE_TAG, Child, SweepRuns, run_page
-from tracking.store import Store, open_store, wait_for_lock
+from tracking.store import Store, open_existing, open_store, wait_for_lock
 from tracking.trouble import unavailable
 
 if TYPE_CHECKING:
@@ -118,6 +118,14 @@ class Recorder:
             location = self.check()
             wait_for_lock(location, self.patience_s)
             self._store = open_store(location, self.experiment, experiment_note())
+        return self._store
+
+    def open_existing(self) -> Store | None:
+        """Connects for reading; None, and nothing is created, where there is nothing to read."""
+        if self._store is None:
+            location = self.check()
+            wait_for_lock(location, self.patience_s)
+            self._store = open_existing(location, self.experiment)
         return self._store
 
     def open_sweep(self, sweep_id: str, description: str, tags: Mapping[str, str]) -> None:

@@ -56,6 +56,29 @@ def prepare_environment() -> None:
 
 def open_store(location: Location, experiment: str, note: str) -> Store:
     """Creates the database and the experiment where they are missing. StoreUnavailable."""
+    with _connected(location) as client:
+        experiment_id = _experiment(client, location, experiment, note)
+        return Store(location, client, experiment_id)
+
+
+def open_existing(location: Location, experiment: str) -> Store | None:
+    """For reading: None, and nothing is created, where there is no database or no experiment.
+
+    StoreUnavailable.
+    """
+    if location.file is not None and not location.file.exists():
+        return None
+    with _connected(location) as client:
+        found = client.get_experiment_by_name(experiment)
+        if found is None:
+            return None
+        _check_reach(found, location)
+        return Store(location, client, str(found.experiment_id))
+
+
+@contextmanager
+def _connected(location: Location) -> Iterator[MlflowClient]:
+    """The client, while no other program of ours opens the store."""
     prepare_environment()
     from mlflow import MlflowClient
 
@@ -69,9 +92,7 @@ def open_store(location: Location, experiment: str, note: str) -> Store:
             _create(location.file)
         if location.file is not None:
             sqlite.relax()
-        client = MlflowClient(tracking_uri=location.uri)
-        experiment_id = _experiment(client, location, experiment, note)
-        return Store(location, client, experiment_id)
+        yield MlflowClient(tracking_uri=location.uri)
 
 
 def _experiment(client: MlflowClient, location: Location, name: str, note: str) -> str:

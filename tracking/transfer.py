@@ -64,7 +64,9 @@ def add_commands(commands: Any) -> None:
 
 
 def _export(recorder: Recorder, options: argparse.Namespace) -> int:
-    store = recorder.open()
+    store = recorder.open_existing()
+    if store is None:
+        raise ValueError(f"there is no sweep in {recorder.check().shown}: run `make sweep`")
     chosen = choose(store, options.sweep, options.all)
     file = options.file or Path(default_name(chosen))
     done = export(store, chosen, file)

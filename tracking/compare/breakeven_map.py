@@ -10,10 +10,22 @@ from matplotlib.lines import Line2D
 
 from tracking.compare.breakeven import GRID, Point, points, yields
 from tracking.compare.timings import Line
-from tracking.drawing import COLOURS, HALO, MARKERS, SMALL, TEXT, TITLE, new_figure, spread
+from tracking.drawing import (
+    COLOURS,
+    HALO,
+    MARKERS,
+    SMALL,
+    TEXT,
+    TITLE,
+    as_it_is,
+    new_figure,
+    spread,
+)
 
 _WIDE = 3  # panels beside each other
 _ROOM = 0.7  # of a panel's width, to the right of which no name has room
+_MARK, _RIM = 7, 6  # a mark's size, and how much larger one is that another lies on, in points
+_NEAR = 0.03  # of a panel: marks that are closer lie on each other
 _LINE = 0.075  # height of a line of text, in a panel's acceptance
 
 
@@ -47,13 +59,14 @@ def _panel(axes: Axes, here: Sequence[Point], most: float) -> None:
     cost = (yields(GRID, k) - 1.0) / k  # at which an acceptance breaks even
     axes.plot(cost, GRID, color="black", linewidth=1.2)
     axes.fill_betweenx(GRID, 0.0, cost, color="#009E73", alpha=0.13, linewidth=0)
-    for point in here:
+    for place, point in enumerate(here):
+        over = sum(_meet(point, other, most) for other in here[place + 1 :])
         axes.plot(
             max(point.cost, 0.0),
             point.a,
             color=COLOURS[point.column % len(COLOURS)],
             marker=MARKERS[point.column % len(MARKERS)],
-            markersize=7,
+            markersize=_MARK + _RIM * over,  # it is seen around those that lie on it
             markeredgecolor="white",
             zorder=3,
         )
@@ -63,6 +76,11 @@ def _panel(axes: Axes, here: Sequence[Point], most: float) -> None:
     axes.set_title(f"k={here[0].length}{auto}", fontsize=TEXT, loc="left")
     axes.tick_params(labelsize=SMALL)
     axes.grid(alpha=0.2)
+
+
+def _meet(one: Point, other: Point, most: float) -> bool:
+    """Whether one's mark would hide much of the other's."""
+    return abs(one.cost - other.cost) < _NEAR * most and abs(one.a - other.a) < _NEAR
 
 
 def _name_drafts(axes: Axes, here: Sequence[Point], most: float) -> None:
@@ -76,10 +94,11 @@ def _name_drafts(axes: Axes, here: Sequence[Point], most: float) -> None:
         side = [(last if left else first)[name] for name in names]
         heights = spread([point.a for point in side], _LINE)
         for point, height in zip(side, heights, strict=True):
+            beside = 7 + _RIM / 2 * (sum(_meet(point, other, most) for other in here) - 1)
             told = axes.annotate(
-                point.name,
+                as_it_is(point.name),
                 (max(point.cost, 0.0), height),
-                (7 if left else -7, 0),
+                (beside if left else -beside, 0),
                 textcoords="offset points",
                 ha="left" if left else "right",
                 va="center",
@@ -98,7 +117,7 @@ def _legend(figure: Figure, found: Sequence[Point], labels: Sequence[str]) -> No
             color=COLOURS[place % len(COLOURS)],
             marker=MARKERS[place % len(MARKERS)],
             linestyle="",
-            markersize=7,
+            markersize=_MARK,
             label=labels[place],
         )
         for place in sorted({point.column for point in found})

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracking.compare.comparison import NothingToCompare
-from tracking.compare.newest import Newest, machine_of, sweep_id
-from tracking.compare.read import StoredSweeps
+from tracking.compare.comparison import NO_SWEEP, ONLY_ONE, NothingToCompare
+from tracking.compare.newest import Newest, left_out, machine_of, sweep_id
+from tracking.compare.read import StoredSweeps, UnusableSweep
 from tracking.compare.sweeps import Sweep
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
+
+_TOLD = 5  # sweeps that are named where one is not there
 
 
 @dataclass(frozen=True)
@@ -35,22 +37,30 @@ def choose(
 ) -> Choice:
     """By id, or the `last` that were begun, or of each machine the newest of each state of load.
 
-    ValueError for a sweep or machine that is not there, naming those that are, and for records of a
-    newer version where they were asked for.
+    ValueError for a sweep or machine that is not there, naming those that are, and for a sweep that
+    cannot be compared where it was named; else that one is left out, and a note says so.
     """
     parents = stored.parents()
     if not parents:
-        raise NothingToCompare("there is no sweep yet: run `make sweep`, on two machines")
+        raise NothingToCompare(NO_SWEEP)
     if sweeps:
         chosen = [_named(parents, name) for name in dict.fromkeys(sweeps)]
-        more = "name a second one with another --sweep ID"
-        return Choice([*map(stored.sweep, chosen)], (), f"--sweep {sweeps[0]}", more)
+        found = [*map(stored.sweep, chosen)]
+        if len(parents) == 1:
+            return Choice(found, (), "", ONLY_ONE)
+        return Choice(
+            found, (), f"--sweep {sweeps[0]}", "name a second one with another --sweep ID"
+        )
     if last is not None:
-        found = [*map(stored.sweep, _last(stored, parents, last))]
-        return Choice(found, (), f"--last {last}", "ask for more")
+        newest_ones, notes = _last(stored, parents, last)
+        found = [*map(stored.sweep, newest_ones)]
+        if len(parents) == 1:
+            return Choice(found, [*notes], "", ONLY_ONE)
+        return Choice(found, [*notes], f"--last {last}", "ask for more")
     newest = Newest(stored, _of_machines(parents, machines))
     found = [*map(stored.sweep, newest.sweeps)]
-    return Choice(found, newest.notes, *_narrowed(parents, machines))
+    asked, more = ("", ONLY_ONE) if len(parents) == 1 else _narrowed(parents, machines)
+    return Choice(found, newest.notes, asked, more)
 
 
 def _named(parents: Sequence[Run], name: str) -> Run:
@@ -58,20 +68,29 @@ def _named(parents: Sequence[Run], name: str) -> Run:
     if not found:
         known = [sweep_id(parent) for parent in parents]
         near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"the newest is {known[-1]}"
-        raise ValueError(f"there is no sweep {name!r} in the store; {hint}")
+        hint = f"did you mean {near[0]}? " if near else ""
+        there = f"there are {', '.join(known[-_TOLD:])}"
+        there += f" and {len(known) - _TOLD} older ones" if len(known) > _TOLD else ""
+        raise ValueError(f"there is no sweep {name!r} in the store: {hint}{there}")
     return found[-1]
 
 
-def _last(stored: StoredSweeps, parents: Sequence[Run], many: int) -> list[Run]:
-    """Those with jobs, oldest first; no more are read than are taken."""
+def _last(
+    stored: StoredSweeps, parents: Sequence[Run], many: int
+) -> tuple[list[Run], dict[str, None]]:
+    """Those with jobs, oldest first, and notes on what is left out; no more are read than are
+    taken."""
     found: list[Run] = []
+    notes: dict[str, None] = {}
     for parent in reversed(parents):
         if len(found) == many:
             break
-        if stored.records(sweep_id(parent)):
-            found.append(parent)
-    return found[::-1]
+        try:
+            if stored.records(sweep_id(parent)):
+                found.append(parent)
+        except UnusableSweep as error:
+            notes[left_out(error)] = None
+    return found[::-1], notes
 
 
 def _of_machines(parents: Sequence[Run], machines: Sequence[str]) -> list[Run]:

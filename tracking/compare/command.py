@@ -15,7 +15,9 @@ from urllib.request import url2pathname
 
 from rich.console import Console
 
+from tracking.compare.comparison import NO_SWEEP, compare
 from tracking.load import BOUNDS
+from tracking.printable import printable
 from tracking.recorder import Recorder
 from tracking.runs import run_page
 from tracking.store import Store
@@ -81,9 +83,11 @@ def _seldom_collected() -> Iterator[None]:
 @_seldom_collected()
 def run(recorder: Recorder, options: argparse.Namespace) -> int:
     """The exit code; ValueError and StoreUnavailable say in a sentence what went wrong."""
-    store = recorder.open()  # before MLflow is loaded: this sets its environment
+    _check_page(options.html)
+    store = recorder.open_existing()  # before MLflow is loaded: this sets its environment
+    if store is None:
+        raise ValueError(NO_SWEEP)
     from tracking.compare.choose import choose
-    from tracking.compare.comparison import compare
     from tracking.compare.log import Output, log
     from tracking.compare.read import StoredSweeps
     from tracking.compare.terminal import show
@@ -103,10 +107,19 @@ def run(recorder: Recorder, options: argparse.Namespace) -> int:
         options.html.write_text(output.html, encoding="utf-8")
     with unavailable(store.location):
         run_id = log(store, comparison, output)
-    print(
-        _where(store, comparison.name, run_id, options), file=sys.stderr if options.json else None
-    )
+    where = _where(recorder, store, comparison.name, run_id, options.html)
+    print(where, file=sys.stderr if options.json else None)
     return 0
+
+
+def _check_page(file: Path | None) -> None:
+    """ValueError for a page that could not be written, before anything is done."""
+    if file is None:
+        return
+    if file.is_dir():
+        raise ValueError(f"--html {file}: that is a folder; name a file in it")
+    if not file.absolute().parent.is_dir():
+        raise ValueError(f"--html {file}: there is no folder {file.parent}; make it first")
 
 
 def _take_every_name(stream: Any) -> None:
@@ -115,18 +128,15 @@ def _take_every_name(stream: Any) -> None:
         stream.reconfigure(errors="backslashreplace")
 
 
-def _where(store: Store, name: str, run_id: str, options: argparse.Namespace) -> str:
-    told = [f"\nMLflow: run {name!r}: {_address(store, run_id)}"]
-    page = options.html or _page(store, run_id)
-    if page is not None:
-        told.append(f"page: {page}")
-    return "\n".join(told)
-
-
-def _address(store: Store, run_id: str) -> str:
+def _where(recorder: Recorder, store: Store, name: str, run_id: str, html: Path | None) -> str:
+    """Where the comparison is found. `make ui` serves at an address that only it knows."""
+    told = f"\nMLflow: run {name!r} of experiment {recorder.experiment!r}"
     if store.location.is_server:
-        return run_page(store.location.page, store.experiment_id, run_id)
-    return "make ui shows it"
+        told += f": {run_page(store.location.page, store.experiment_id, run_id)}"
+    else:
+        told += ": make ui shows it"
+    page = html or _page(store, run_id)
+    return told if page is None else f"{told}\npage: {printable(page)}"
 
 
 def _page(store: Store, run_id: str) -> Path | None:

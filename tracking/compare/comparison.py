@@ -10,6 +10,7 @@ from functools import cached_property
 from tracking.compare.counts import Counts, Fetch, compare_counts
 from tracking.compare.machines import Facts, facts, untimed
 from tracking.compare.ranks import Rank, ranks
+from tracking.compare.settings import settings_apart
 from tracking.compare.sweeps import Column, Sweep, columns, labelled
 from tracking.compare.timings import Flip, Line, flips, lines
 
@@ -18,6 +19,12 @@ _BRING = (
     "bring another machine's results with `make import FILE=...`, run `make sweep` again under "
     "another load, or name two sweeps with --sweep ID --sweep ID"
 )
+NO_SWEEP = "there is no sweep yet: run `make sweep`, on two machines"
+ONLY_ONE = (
+    "bring another machine's results with `make import FILE=...`, or run `make sweep` again, for "
+    "instance under another load"
+)
+"""What to do where the store has one sweep."""
 
 
 class NothingToCompare(ValueError):
@@ -69,7 +76,7 @@ class Comparison:
     @property
     def name(self) -> str:
         """What it is called where runs are listed."""
-        labels = [column.label for column in self.columns] or [s.label for s in self.sweeps]
+        labels = [fact.label for fact in (*self.facts, *self.untimed)]
         told = "compare " + " | ".join(labels)
         return told if len(told) <= _LONGEST_NAME else told[: _LONGEST_NAME - 1] + "…"
 
@@ -107,7 +114,7 @@ def _lonely(sweeps: Sequence[Sweep], notes: Sequence[str], asked: str, more: str
     left_out = "".join(f"; {note[0].lower()}{note[1:].rstrip('.')}" for note in notes)
     if asked:
         return f"with {asked} there is {there} to compare: {more}{left_out}"
-    return f"there is {there} to compare: {_BRING}{left_out}"
+    return f"there is {there} to compare: {more or _BRING}{left_out}"
 
 
 def _strangers(sweeps: Sequence[Sweep]) -> str:
@@ -125,11 +132,6 @@ def _strangers(sweeps: Sequence[Sweep]) -> str:
 
 
 def _apart(sweeps: Sequence[Sweep]) -> str:
-    """The parameters that no two of them share a value of; where weights lie is none."""
-    names = sorted({name for s in sweeps for r in s.records for name in r.params} - {"target"})
-    found = []
-    for name in names:
-        values = [{str(r.params.get(name)) for r in s.records} for s in sweeps]
-        if not set.intersection(*values):
-            found.append(f"{name} " + " against ".join(", ".join(sorted(v)) for v in values))
-    return "; ".join(found) or "drafts, k and seeds are combined differently"
+    found = settings_apart([sweep.records for sweep in sweeps])
+    told = [f"{name} {' against '.join(values)}" for name, values in found.items()]
+    return "; ".join(told) or "drafts, k and seeds are combined differently"

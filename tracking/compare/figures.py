@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 from tracking.compare.breakeven_map import map_of
 from tracking.compare.comparison import Comparison
 from tracking.compare.timings import Line
-from tracking.drawing import COLOURS, MARKERS, SMALL, TEXT, TITLE, new_figure
+from tracking.drawing import COLOURS, MARKERS, SMALL, TEXT, TITLE, as_it_is, new_figure
 from tracking.rows import Row
 
 _LINE_IN = 0.20  # height of one bar
@@ -24,7 +24,7 @@ def figures(comparison: Comparison) -> dict[str, Figure]:
     lines = [line for line in comparison.lines if any(line.cells)][:_MOST]
     if not lines:
         return {}
-    labels = [column.label for column in comparison.columns]
+    labels = [as_it_is(column.label) for column in comparison.columns]
     drawn = {"ranges": ranges(lines, labels)}
     if any(row is not None and row.c is not None for line in lines for row in line.cells):
         drawn["costs"] = costs(lines, labels)
@@ -101,7 +101,7 @@ def _dots(
 
 
 def _describe(axes: Axes, lines: Sequence[Line], x: str) -> None:
-    axes.set_yticks(range(len(lines)), [line.name for line in lines])
+    axes.set_yticks(range(len(lines)), [as_it_is(line.name) for line in lines])
     axes.set_ylim(len(lines) - 0.4, -0.6)
     axes.set_xlabel(x, fontsize=TEXT)
     axes.tick_params(labelsize=SMALL)

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipeline.records import JobRecord
 from tracking.compare.sweeps import Column, Sweep
+
+_NUMBER = re.compile("[0-9]{1,20}")
+HEADINGS = {
+    "processor": "cpu",
+    "cores": "cores",
+    "memory": "memory_bytes",
+    "system": "os",
+    "virtual machine": "virtual",
+    "Python": "python",
+    "torch": "torch",
+    "power": "power",
+    "governor": "governor",
+    "MHz": "frequency_mhz",
+}
+"""What is shown of a machine, and by which tag it is told."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +52,18 @@ class Facts:
     counted: int = 0
 
     @property
+    def about(self) -> dict[str, str]:
+        """What the machine says of itself, for a reader: by a heading, without what is not known.
+
+        That a machine is not virtual is what a reader takes for granted.
+        """
+        told = {heading: self.told.get(name, "") for heading, name in HEADINGS.items()}
+        told |= {"memory": _memory(self.told.get("memory_bytes", ""))}
+        if told["virtual machine"] == "no":
+            del told["virtual machine"]
+        return {heading: text for heading, text in told.items() if text}
+
+    @property
     def jobs_told(self) -> str:
         """ "1 timed job", "12 jobs counted, none timed"."""
         if not self.jobs:
@@ -45,6 +73,10 @@ class Facts:
 
 def _jobs(many: int, kind: str) -> str:
     return f"1 {kind}job" if many == 1 else f"{many} {kind}jobs"
+
+
+def _memory(told_bytes: str) -> str:
+    return f"{int(told_bytes) / 2**30:.1f} GiB" if _NUMBER.fullmatch(told_bytes) else ""
 
 
 def facts(column: Column) -> Facts:

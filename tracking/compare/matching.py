@@ -8,6 +8,7 @@ is left: counts do not depend on it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ CLOCKS_ONLY = frozenset(
     "timing pairs piece_tokens most_pairs half_width limit_s threads compile".split()
 )
 """Parameters of the timed side, which the counts know nothing of."""
+_Variants = dict[str, JobRecord]  # jobs of one sweep that count the same, by configuration
 DIGESTS = {"weights": "weights.digest", "code": "code.digest"}
 
 
@@ -63,21 +65,39 @@ def match(sweeps: Sequence[Sweep]) -> tuple[list[Match], dict[str, list[JobRecor
 
     Only jobs with counts take part.
     """
-    left = {sweep.id: _counted_jobs(sweep) for sweep in sweeps}
-    place = {id(r): n for n, r in enumerate(r for s in sweeps for r in left[s.id])}
+    jobs = {sweep.id: _counted_jobs(sweep) for sweep in sweeps}
+    place = {id(r): n for n, r in enumerate(r for s in sweeps for r in jobs[s.id])}
+    groups: dict[str, dict[str, _Variants]] = {}
+    for sweep in sweeps:
+        for record in jobs[sweep.id]:
+            same = groups.setdefault(counted(record), {}).setdefault(sweep.id, {})
+            same[whole(record)] = record
     found: list[Match] = []
-    for key in (whole, counted):
-        groups: dict[str, dict[str, JobRecord]] = {}
-        for sweep in sweeps:
-            for record in left[sweep.id]:
-                groups.setdefault(key(record), {}).setdefault(sweep.id, record)
-        matched = [group for group in groups.values() if len(group) > 1]
-        found += [
-            Match(tuple((s, group[s.id]) for s in sweeps if s.id in group)) for group in matched
-        ]
-        taken = {id(record) for group in matched for record in group.values()}
-        left = {name: [r for r in rest if id(r) not in taken] for name, rest in left.items()}
+    for group in groups.values():
+        while len(chosen := _take(group)) > 1:
+            found.append(Match(tuple((s, chosen[s.id]) for s in sweeps if s.id in chosen)))
+    taken = {id(record) for one in found for _, record in one.jobs}
+    left = {name: [r for r in rest if id(r) not in taken] for name, rest in jobs.items()}
     return sorted(found, key=lambda m: place[id(m.jobs[0][1])]), left
+
+
+def _take(group: dict[str, _Variants]) -> dict[str, JobRecord]:
+    """Takes one match out of what is left of jobs that count the same, by sweep id.
+
+    It is of the configuration that most sweeps share, and of the sweeps that lack it: their job
+    with other clocks, unless a sweep here has that one too, and still has it to give.
+    """
+    shared = Counter(key for variants in group.values() for key in variants)
+    if not shared:
+        return {}
+    best = shared.most_common(1)[0][0]
+    chosen = {name: variants.pop(best) for name, variants in group.items() if best in variants}
+    others = {key for name in chosen for key in group[name]}
+    for name, variants in group.items():
+        free = [key for key in variants if key not in others]
+        if name not in chosen and free:
+            chosen[name] = variants.pop(free[0])
+    return chosen
 
 
 def _counted_jobs(sweep: Sweep) -> list[JobRecord]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.records import JobRecord
 from tracking.compare.matching import counted
-from tracking.compare.read import NewerRecords, StoredSweeps
+from tracking.compare.read import StoredSweeps, UnusableSweep
 from tracking.load import main_load
 
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ class Newest:
         }
 
     def _records(self, parent: Run) -> list[JobRecord]:
-        """None of a sweep that a newer version recorded, and that is said."""
+        """None of a sweep that cannot be used, and that is said."""
         try:
             return self._stored.records(sweep_id(parent))
-        except NewerRecords as error:
-            self.notes = list(dict.fromkeys([*self.notes, f"Left out: {error}."]))
+        except UnusableSweep as error:
+            self.notes = list(dict.fromkeys([*self.notes, left_out(error)]))
             return []
 
     def _jobs_of(self, parent: Run) -> set[str]:
@@ -118,6 +118,10 @@ class Newest:
             f"with the others; its newest, {sweep_id(newest)}, has {fewer or 'none'}: "
             f"{command} takes that one."
         )
+
+
+def left_out(error: UnusableSweep) -> str:
+    return f"Left out: {error}."
 
 
 def sweep_id(parent: Run) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tracking.compare.comparison import Comparison
 from tracking.compare.figures import figures
+from tracking.compare.machines import HEADINGS
 from tracking.compare.table import entries
 from tracking.compare.words import FIRST, SPEEDUP, footnotes, sections
 from tracking.page import address, render
@@ -24,17 +25,20 @@ _CAPTIONS = {
     "breakeven": "A panel for each k. The line is where nothing is gained: the more a drafted "
     "token costs, the more must be accepted. Acceptance is the constant one that gives the yield "
     "which was counted; the cost is c + (v - 1 + o) / k. With k=auto, k is what a round drafts on "
-    "average, in the panel counted to the draft that drafts most.",
+    "average, in the panel counted to the draft that drafts most. A mark on which others lie is "
+    "drawn larger.",
 }
 
 
 def as_html(comparison: Comparison, drawn: Mapping[str, bytes]) -> str:
     """The whole page; `drawn` maps a figure's name to its PNG."""
     told = sections(comparison)
+    facts = [*comparison.facts, *comparison.untimed]
     return render(
         "compare.html",
         title=comparison.name,
-        facts=[*comparison.facts, *comparison.untimed],
+        facts=facts,
+        headings=[name for name in HEADINGS if any(name in fact.about for fact in facts)],
         labels=[column.label for column in comparison.columns],
         first=[part for part in told if part[0] in FIRST],
         rest=[part for part in told if part[0] not in FIRST],

@@ -31,6 +31,29 @@ class Rank:
         ]
 
 
+def firsts_apart(found: Sequence[Rank]) -> list[Rank]:
+    """The columns whose fastest draft is not another column's: in both of the two, each draft is
+    clearly faster than the other where it is first. Options count, other settings do not."""
+    apart: set[int] = set()
+    for one, other in combinations(found, 2):
+        if _first_elsewhere(one, other) and _first_elsewhere(other, one):
+            apart |= {one.column, other.column}
+    return [rank for rank in found if rank.column in apart]
+
+
+def _first_elsewhere(here: Rank, there: Rank) -> bool:
+    """Whether the draft that is first `there` is clearly behind another one `here`."""
+    first, rival = here.by_speed[0], _draft(there.by_speed[0])
+    slower = next((row for row in here.by_speed if _draft(row) == rival), first)
+    return _draft(slower) != _draft(first) and disjoint(first, slower)
+
+
+def _draft(row: Row) -> tuple[str, ...]:
+    """With its options; the same draft of other weights, or timed otherwise, is the same."""
+    options = (f"{key}={value}" for key, value in row.split.items() if key.startswith("draft."))
+    return (row.draft, *options)
+
+
 def ranks(lines: Sequence[Line], columns: int) -> list[Rank]:
     """One for each column in which more than one draft was timed."""
     found = []

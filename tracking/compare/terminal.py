@@ -13,7 +13,10 @@ from tracking.compare.comparison import Comparison
 from tracking.compare.machines import Facts
 from tracking.compare.table import MISSING, Entry, entries
 from tracking.compare.words import FIRST, SPEEDUP, footnotes, sections
+from tracking.printable import printable
 
+_NAMED = {"virtual machine", "Python", "torch", "power", "governor", "MHz"}
+"""Facts that need their heading to be understood."""
 _STYLE = {"faster": "green", "slower": "red", "ambiguous": "yellow"}
 _MARK = {"faster": " >", "slower": " <", "ambiguous": " ~"}  # read without colour, in any encoding
 _FLIPS = {"whole": " **", "half": " *", "": ""}
@@ -50,25 +53,23 @@ def _section(console: Console, heading: str, sentences: Sequence[str]) -> None:
 
 
 def _head(console: Console, heading: str) -> None:
-    console.print(f"\n{heading}", style="bold", markup=False, highlight=False)
+    console.print(f"\n{printable(heading)}", style="bold", markup=False, highlight=False)
 
 
 def _say(console: Console, text: str) -> None:
-    console.print(text, markup=False, highlight=False)
+    console.print(printable(text), markup=False, highlight=False)
 
 
 def _about(facts: Facts) -> str:
-    told = facts.told
-    parts = [told.get(name, "") for name in ("cpu", "cores", "os", "power")]
+    about = facts.about
+    parts = [f"{name} {about[name]}" if name in _NAMED else about[name] for name in about]
     if facts.others_share is not None:
         share = facts.others_share
         parts.append(f"other programs took {share.low:.0%}-{share.high:.0%} of the CPU")
     if facts.noise is not None:
         parts.append(f"noise {facts.noise[0]:.2f}-{facts.noise[1]:.2f}")
-    about = ", ".join(part for part in parts if part)
-    return f"{facts.label}: sweep {facts.sweep}, {facts.jobs_told}" + (
-        f"; {about}" if about else ""
-    )
+    told = f"{facts.label}: sweep {facts.sweep}, {facts.jobs_told}"
+    return f"{told}; {', '.join(parts)}" if parts else told
 
 
 def _parts(comparison: Comparison, rows: Sequence[Entry], width: int) -> list[range]:
@@ -83,16 +84,16 @@ def _table(comparison: Comparison, rows: Sequence[Entry], part: range) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("draft", no_wrap=True)
     for place in part:
-        table.add_column(Text(comparison.columns[place].label), min_width=_CELL - _GAP)
+        table.add_column(Text(printable(comparison.columns[place].label)), min_width=_CELL - _GAP)
     table.add_column("gains most on", min_width=_AHEAD - _GAP)
     for row in rows:
         name = Text(_name(row), "bold" if row.flips else "")
-        table.add_row(name, *(_cell(row, at) for at in part), Text(row.ahead))
+        table.add_row(name, *(_cell(row, at) for at in part), Text(printable(row.ahead)))
     return table
 
 
 def _name(row: Entry) -> str:
-    return row.name + _FLIPS[row.flips]
+    return printable(row.name) + _FLIPS[row.flips]
 
 
 def _cell(row: Entry, at: int) -> Text:

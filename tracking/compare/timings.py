@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from pipeline.records import JobRecord
+from tracking.compare.settings import HOW_OFTEN
 from tracking.compare.sweeps import Column
 from tracking.rows import Row, rows
 
@@ -61,14 +63,34 @@ class Flip:
 
 
 def lines(columns: Sequence[Column]) -> list[Line]:
-    """In the order in which drafts first occur, then by k."""
-    every = [record for column in columns for record in column.records]
-    tables = [{row.name: row for row in rows(column.records, every)} for column in columns]
+    """In the order in which drafts first occur, then by k.
+
+    Columns that took ratios more or less often meet in a line, as long as no column of its own did
+    both: nothing is pooled across them, and what is measured is the same.
+    """
+    once = _told_once(columns)
+    alike = [[_without(record, once) for record in column.records] for column in columns]
+    every = [record for records in alike for record in records]
+    tables = [{row.name: row for row in rows(records, every)} for records in alike]
     found = []
     for row in rows(every):
         cells = tuple(table.get(row.name) for table in tables)
         found.append(Line(row.name, row.series, cells))
     return found
+
+
+def _told_once(columns: Sequence[Column]) -> set[str]:
+    """How often ratios were taken, where that is one value in every column."""
+    return {
+        name
+        for name in HOW_OFTEN
+        if all(len({str(r.params.get(name)) for r in c.records}) == 1 for c in columns)
+    }
+
+
+def _without(record: JobRecord, names: set[str]) -> JobRecord:
+    kept = {name: value for name, value in record.params.items() if name not in names}
+    return replace(record, params=kept)
 
 
 def drafted(row: Row) -> float:
@@ -105,10 +127,12 @@ def _flip(line: Line) -> Flip | None:
 def _explained(won: Row, lost: Row, whole: bool) -> bool:
     """Of a whole flip the predictions must be on both sides of 1; of any, further apart than either
     is from what was measured."""
-    if not (won.predicted and lost.predicted and won.measured and lost.measured):
+    told = (won.predicted, lost.predicted, won.measured, lost.measured)
+    logs = [math.log(value) for value in told if value is not None and value > 0]
+    if len(logs) < len(told):
         return False
-    pays, loses = math.log(won.predicted), math.log(lost.predicted)
-    off = max(abs(pays - math.log(won.measured)), abs(loses - math.log(lost.measured)))
+    pays, loses, paid, lost_by = logs
+    off = max(abs(pays - paid), abs(loses - lost_by))
     return pays - loses > off and pays > 0 and (loses <= 0 or not whole)
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tracking.compare.comparison import Comparison
 from tracking.compare.count_words import count_sentences
 from tracking.compare.machines import Range
-from tracking.compare.ranks import Rank
+from tracking.compare.ranks import Rank, firsts_apart
+from tracking.compare.settings import argument, settings_apart
 from tracking.compare.timings import Flip, disjoint
 from tracking.load import BOUNDS
 from tracking.rows import Row
@@ -31,13 +32,25 @@ def flip_sentences(comparison: Comparison) -> list[str]:
         return []
     shared = [line for line in comparison.lines if sum(c is not None for c in line.cells) > 1]
     if not shared:
-        return ["No draft and k was timed in two columns, so that no timing stands beside another."]
+        return [_none_shared(comparison)]
     told = [_flip(comparison, flip) for flip in comparison.flips[:_MOST]]
     if len(comparison.flips) > _MOST:
         told.append(f"And {len(comparison.flips) - _MOST} more, marked in the table.")
     if not told:
         told.append("No verdict flips: what pays in one column is not clearly slower in another.")
     return told
+
+
+def _none_shared(comparison: Comparison) -> str:
+    told = "No draft and k was timed in two columns, so that no timing stands beside another"
+    columns = comparison.columns
+    reasons = []
+    for name, values in settings_apart([column.records for column in columns]).items():
+        each = (f"{v} on {c.label}" for v, c in zip(values, columns, strict=True))
+        reasons.append(f"{argument(name)} is {', '.join(each)}")
+    if any("target" in row.split for line in comparison.lines for row in line.cells if row):
+        reasons.append("the weights differ")
+    return f"{told}: {'; '.join(reasons)}. Run each with the same." if reasons else f"{told}."
 
 
 def _flip(comparison: Comparison, flip: Flip) -> str:
@@ -73,17 +86,10 @@ def rank_sentences(comparison: Comparison) -> list[str]:
         label = comparison.columns[rank.column].label
         told.append(f"{label}: by speed {_by_speed(rank)}; by acceptance {_by_acceptance(rank)}.")
         told += [f"{label}: {sentence}" for sentence in _inversions(rank)]
-    firsts = {_draft(rank.by_speed[0]) for rank in found}
-    if len(found) > 1 and len(firsts) > 1:
-        each = [f"{r.by_speed[0].name} on {comparison.columns[r.column].label}" for r in found]
+    if apart := firsts_apart(found):
+        each = [f"{r.by_speed[0].name} on {comparison.columns[r.column].label}" for r in apart]
         told.append(f"The fastest draft is not the same: {', '.join(each)}.")
     return told
-
-
-def _draft(row: Row) -> tuple[str, ...]:
-    """With its options; the same draft of other weights is the same."""
-    options = (f"{key}={value}" for key, value in row.split.items() if key != "target")
-    return (row.draft, *options)
 
 
 def _by_speed(rank: Rank) -> str:
