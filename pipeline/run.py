@@ -175,7 +175,8 @@ class Sweep:
         return {
             "id": self.store.sweep_id,
             "command": self.plan.command,
-            "description": f"{len(self.plan.jobs)} jobs, {self.plan.workers} workers",
+            "description": f"{verdicts.many(len(self.plan.jobs), 'job')}, "
+            f"{verdicts.many(self.plan.workers, 'worker')}",
             "created_s": self.plan.created_s,
             "machine": machine_of(self.plan),
             "jobs": len(self.plan.jobs),

@@ -22,6 +22,7 @@ from pipeline.recording import build_recorder
 from pipeline.run import Sweep
 from pipeline.stop import Stop, Stopped
 from pipeline.store import Store
+from pipeline.verdicts import many
 
 BAD_INPUT = 2
 
@@ -71,7 +72,8 @@ def _prepare(
         raise ValueError(
             f"{root / 'outputs'} cannot be written: {error.strerror or error}"
         ) from error
-    show.say(f"sweep {store.sweep_id}: {len(plan.jobs)} jobs, {plan.workers} workers")
+    workers = many(plan.workers, "worker")
+    show.say(f"sweep {store.sweep_id}: {many(len(plan.jobs), 'job')}, {workers}")
     held.enter_context(store.held())
     return Sweep(plan, store, jobs, recorder, stop, show, tags)
 
@@ -83,7 +85,8 @@ def list_jobs(plan: Plan, jobs: Jobs, show: Show) -> None:
     count_s, clock_s = jobs.estimate_s([job.spec for job in plan.jobs])
     count_s /= plan.workers
     show.say(
-        f"{len(plan.jobs)} jobs: counting about {clock_face(count_s)} with {plan.workers} workers, "
+        f"{many(len(plan.jobs), 'job')}: counting about {clock_face(count_s)} with "
+        f"{many(plan.workers, 'worker')}, "
         f"timing about {clock_face(clock_s)}, together about {clock_face(count_s + clock_s)} "
         "(minutes:seconds). Nothing was run."
     )

@@ -74,7 +74,7 @@ def holm_statement(records: Sequence[JobRecord]) -> Statement:
     tests = sum(name in r.metrics for r in tested for name in TESTS)
     smallest = min(adjusted(tested))
     rejected = tuple(r for r in tested if r.tags.get("exactness") == REJECTED)
-    counted = f"{_many(len(tested), 'job')}, {_many(tests, 'test')} of the distribution"
+    counted = f"{many(len(tested), 'job')}, {many(tests, 'test')} of the distribution"
     sentence = f"{counted}: smallest Holm-adjusted p {smallest:.2g}: {_verdict(tested, rejected)}"
     metrics = {
         "sweep/tests": float(tests),
@@ -91,10 +91,11 @@ def _verdict(tested: Sequence[JobRecord], rejected: Sequence[JobRecord]) -> str:
         return f"to be tested again: {', '.join(r.name for r in waiting)}"
     again = [r for r in tested if AGAIN in r.metrics]
     if again:
-        looked = f"{_many(len(again), 'job')} tested again with ten times the draws"
+        looked = f"{many(len(again), 'job')} tested again with ten times the draws"
         return f"{looked}, nothing against exactness"
     return "nothing against exactness"
 
 
-def _many(count: int, thing: str) -> str:
+def many(count: int, thing: str) -> str:
+    """ "1 job", "2 jobs"."""
     return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
