@@ -144,7 +144,7 @@ def _param(record: JobRecord, name: str) -> str:
 def _row(group: list[JobRecord], split: dict[str, str]) -> Row:
     good = [record for record in group if _is_good(record)]
     auto = _param(group[0], "k") == _AUTO
-    k = int(group[0].params["k_most" if auto else "k"])
+    k = max(int(record.params.get("k_most" if auto else "k", 0)) for record in group)
     length = _mean(good, "count/draft_length")
     drafts = float(k) if length is None else length
     drafted, accepted = _total(good, "count/drafted"), _total(good, "count/accepted")

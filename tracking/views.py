@@ -47,8 +47,8 @@ _CHARTS = {
     "clocks: how busy the machine was": ("load/others_share", "load/before_1m", "load/after_1m"),
 }
 _BARS = 40
-# One beside the other only titles like "time/speedup_..." are left of them where MLflow's assistant,
-# which is open at first, takes a quarter of the window. So high that a dozen figures can be read.
+# Side by side their titles would be cut to "time/speedup_..." where MLflow's assistant, which is
+# open at first, takes a quarter of the window. So high that the figures of a dozen can be read.
 _CARDS = {"columns": 1, "cardHeight": 560}
 
 
