@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from tracking.headlines import MARK
+from tracking.printable import printable
 from tracking.rows import Row
 
 _Cell = Callable[[Row], str]
@@ -131,9 +133,9 @@ def as_rich(rows: Sequence[Row], title: str | None = None, width: int = 80) -> T
     shown = _fitting(rows, width)
     for name, _ in shown:
         left = name in ("draft", "verdict", "range") or (rows and name in rows[0].split)
-        table.add_column(name, justify="left" if left else "right", no_wrap=True)
+        table.add_column(escape(printable(name)), justify="left" if left else "right", no_wrap=True)
     for place, row in enumerate(rows):
-        cells = [cell(row) for _, cell in shown]
+        cells = [escape(printable(cell(row))) for _, cell in shown]
         style = _STYLE.get(row.verdict or "", "")
         verdict = [name for name, _ in shown].index("verdict")
         cells[verdict] = f"[{style}]{cells[verdict]}[/]" if style else cells[verdict]
