@@ -72,6 +72,7 @@ def test_markdown_is_laid_out_for_mlflows_page() -> None:
     assert for_page(written) == (
         "One paragraph.\n\n"
         "| a&nbsp;&nbsp; | b&nbsp;&nbsp; |\n|---|---:|\n| 1&nbsp;&nbsp; | 2&nbsp;&nbsp; |\n\n"
+        "&nbsp;\n\n"
         "- an item that goes on\n- two"
     )
 
