@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from pipeline.record_form import parsed
+
 SCHEMA = 2
 """Version of the record's form: 2 added `timed_rounds`. A reader takes an older one, and refuses a
 newer one by name."""
@@ -146,21 +148,13 @@ class JobRecord:
 
     @classmethod
     def from_json(cls, text: str) -> JobRecord:
-        """ValueError for text that is no record, or one of a newer schema."""
-        try:
-            data = json.loads(text)
-            schema = data["schema"]
-        except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(f"not a job record: {error}") from None
-        if schema > SCHEMA:
-            raise ValueError(
-                f"this record has schema {schema}, and this version of specsweep reads up to "
-                f"{SCHEMA}: update specsweep to read it"
-            )
-        data["error"] = JobError(**data["error"]) if data["error"] else None
-        data["overrides"], data["notes"] = tuple(data["overrides"]), tuple(data["notes"])
+        """ValueError for text that is no record, whatever is wrong with it, or a newer schema's."""
+        data = parsed(text, SCHEMA)
+        data["error"] = JobError(**data["error"]) if data.get("error") else None
+        data["overrides"] = tuple(data["overrides"])
+        data["notes"] = tuple(data.get("notes", ()))
         data["series"] = {
-            name: [(int(step), float(value)) for step, value in points]
-            for name, points in data["series"].items()
+            name: [(step, float(value)) for step, value in points]
+            for name, points in data.get("series", {}).items()
         }
         return cls(**data)

@@ -24,6 +24,8 @@ NAMES = {record.name for record in JOBS}
 DRAWN = "[...document.images].every(i => i.complete && i.naturalWidth > 100 && i.width > 100)"
 BARS = "document.querySelectorAll('.js-plotly-plot svg .bars path').length"
 LEAVES = "document.querySelectorAll('body *:not(:has(*))')"
+WHOLE = "(e => e.scrollWidth <= e.clientWidth)(document.querySelector('.wide'))"
+ASSISTANT = "document.body.innerText.includes('MLflow Assistant')"
 # MLflow's page asks who is logged in; without a login its own server answers 404
 OF_MLFLOW = ("/mlflow/users/current",)
 
@@ -88,9 +90,9 @@ def test_a_sweeps_own_page_shows_its_table_and_figures(page: Page, recorder: Rec
     page.wait(DRAWN)
     figures = client.list_artifacts(parent, "figures")
     assert page.value("document.images.length") == len(figures) > 2
-    assert page.value("document.querySelectorAll('table tr').length") == 1 + len(JOBS)
-    page.resize(850, 1000)  # what MLflow's page leaves to an artifact
-    assert page.value("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('.wide'))")
+    assert page.value("document.querySelectorAll('table tr').length") == 2 * (1 + len(JOBS))
+    page.resize(600, 1000)  # what MLflow's page leaves to an artifact
+    assert page.value(WHOLE)
     heights = "new Set([...document.querySelectorAll('tbody tr')].map(r => r.offsetHeight)).size"
     assert page.value(heights) == 1, "a cell is broken into two lines"
     page.resize(1400, 1000)
@@ -116,6 +118,48 @@ def test_mlflow_draws_charts_by_side_with_what_decides_first(
     headings = page.value(f"[...{LEAVES}].map(e => e.innerText).filter(t => /^c.*s: /.test(t))")
     assert headings[:2] == ["clocks: is it faster?", "counts: what was accepted"]
     assert not own(page.errors)
+
+
+@pytest.fixture
+def first_visit(tmp_path: Path) -> Iterator[Page]:
+    """MLflow opens its assistant then, in a quarter of the window."""
+    with browser(tmp_path) as opened:
+        opened.resize(1400, 1000)
+        yield opened
+
+
+def test_at_the_first_visit_a_charts_title_is_whole(
+    first_visit: Page, recorder: Recorder, mlflow: str
+) -> None:
+    first_visit.open(mlflow + share_jobs_view(recorder.open(), "s1") + "&compareRunsMode=CHART")
+    first_visit.wait(f"{BARS} > 0 && {ASSISTANT}")
+    titles = f"[...{LEAVES}].filter(e => /^time.speedup_(median|min|max)$/.test(e.innerText))"
+    shown = f"{titles}.filter(e => e.clientWidth > 0).map(e => e.scrollWidth <= e.clientWidth)"
+    first_visit.wait(f"{shown}.length > 0")
+    assert all(first_visit.value(shown))
+
+
+def test_at_the_first_visit_the_list_of_jobs_is_whole_up_to_the_acceptance(
+    first_visit: Page, recorder: Recorder, mlflow: str
+) -> None:
+    first_visit.open(mlflow + share_jobs_view(recorder.open(), "s1"))
+    edge = "document.querySelector('.ag-center-cols-viewport').getBoundingClientRect().right"
+    last = "document.querySelector('[role=columnheader][col-id*=acceptance_rate]')"
+    first_visit.wait(f"{ASSISTANT} && {last} !== null")
+    first_visit.wait(f"{last}.getBoundingClientRect().right <= {edge} + 1", 10)
+
+
+def test_at_the_first_visit_a_sweeps_tables_are_whole(
+    first_visit: Page, recorder: Recorder, mlflow: str
+) -> None:
+    parent, experiment = runs_of_sweep(recorder)
+    address = run_page(mlflow, experiment, parent)
+    first_visit.open(address.replace("?", "/artifacts/report.html?"))
+    first_visit.wait(ASSISTANT)
+    with first_visit.inside():
+        first_visit.wait(f"document.images.length > 2 && {DRAWN}")
+        assert first_visit.value("innerWidth") < 650
+        assert first_visit.value(WHOLE)
 
 
 def test_mlflow_shows_a_sweeps_conclusion_and_its_figures(

@@ -290,3 +290,14 @@ def test_an_export_that_fails_leaves_no_file(
     monkeypatch.setattr("os.fsync", full)
     assert tell(here, "export", tmp_path / "x.zip") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here"]
+
+
+def test_an_export_in_an_older_bundles_place_says_what_it_replaces(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = laptop(tmp_path / "here", "s1", "s2")
+    file = tmp_path / "sweeps.zip"
+    assert tell(here, "export", file, "--sweep", "s1") == 0
+    assert "replaces" not in capsys.readouterr().out
+    assert tell(here, "export", file, "--sweep", "s2") == 0
+    assert "it replaces the bundle of sweep s1 that was there" in capsys.readouterr().out

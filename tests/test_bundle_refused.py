@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import os
+import secrets
 import stat
 import struct
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -26,8 +29,10 @@ from tests.bundling import (
     tell,
 )
 from tests.records_factory import make_record
-from tracking import bundle_read, zips
+from tracking import bundle_read, bundle_tables, zips
 from tracking.bundle import SCHEMA
+from tracking.bundle_json import parsed
+from tracking.bundle_manifest import BundleRefused
 from tracking.bundle_row import RECORD_SCHEMA
 
 Members = dict[str, bytes]
@@ -229,7 +234,8 @@ def test_a_foreign_file_is_refused(good: Path, tmp_path: Path, refused: Any) -> 
 @pytest.mark.parametrize("content", [b"", b"not a zip at all", b"PK\x03\x04"])
 def test_what_is_no_zip_is_refused(tmp_path: Path, refused: Any, content: bytes) -> None:
     (tmp_path / "x.zip").write_bytes(content)
-    assert "is no bundle" in refused(tmp_path / "x.zip")
+    told = refused(tmp_path / "x.zip")
+    assert "is no bundle" in told and told.endswith("; nothing was imported\n")
 
 
 def test_another_programs_manifest_is_refused(good: Path, refused: Any) -> None:
@@ -237,8 +243,80 @@ def test_another_programs_manifest_is_refused(good: Path, refused: Any) -> None:
     assert "no bundle of specsweep's" in refused(other)
 
 
-def test_a_missing_file_and_a_folder_are_named(tmp_path: Path, refused: Any) -> None:
-    assert "there is no file" in refused(tmp_path)
+def test_a_missing_file_is_named_with_its_folder(
+    tmp_path: Path, refused: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert f"there is no file {tmp_path / 'missing.zip'}" in refused(Path("missing.zip"))
+
+
+def test_a_folder_and_a_pipe_are_not_called_missing(tmp_path: Path, refused: Any) -> None:
+    assert f"{tmp_path} is a folder: name the file" in refused(tmp_path)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        (tmp_path / "there").rmdir()
+        assert f"{tmp_path / 'pipe'} is a pipe or a device" in refused(tmp_path / "pipe")
+
+
+def _tag(name: str, text: str) -> Callable[[Members], None]:
+    def change(members: Members) -> None:
+        rows = lines(members["runs.jsonl"])
+        rows[-1]["tags"][name] = text
+        members["runs.jsonl"] = as_lines(rows)
+
+    return change
+
+
+def _param(name: str, text: str) -> Callable[[Members], None]:
+    def change(members: Members) -> None:
+        rows = lines(members["runs.jsonl"])
+        rows[-1]["params"][name] = text
+        members["runs.jsonl"] = as_lines(rows)
+
+    return change
+
+
+def _record(change: Callable[[dict[str, Any]], object]) -> Callable[[Members], None]:
+    """Another `record.json` of the last run."""
+
+    def changed(members: Members) -> None:
+        key = lines(members["runs.jsonl"])[-1]["run"]
+        data = json.loads(members[f"artifacts/{key}/record.json"])
+        change(data)
+        members[f"artifacts/{key}/record.json"] = json.dumps(data).encode()
+
+    return changed
+
+
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        (_tag("code.digest", "\x1b[31mPWN\x07"), "the tag code.digest of run"),
+        (_param("target", "\x9b2J"), "the parameter target of run"),
+        (_param("draft", "x\u202ey"), "the parameter draft of run"),
+        (_param("k", "many"), "the parameter k of run"),
+        (_param("k_most", "auto"), "the parameter k_most of run"),
+        (_record(lambda data: data.pop("digest")), "'digest' is missing"),
+        (_record(lambda data: data.update(schema="x")), "it has no schema"),
+        (_record(lambda data: data.update(mood="good")), "'mood' is unknown"),
+        (_record(lambda data: data["params"].update(k="many")), "'params' has another form"),
+        (_record(lambda data: data.update(schema=RECORD_SCHEMA + 1)), "update specsweep"),
+    ],
+)
+def test_a_run_that_show_or_compare_could_not_tell_is_refused(
+    good: Path, refused: Callable[[Path], str], change: Callable[[Members], None], sentence: str
+) -> None:
+    told = refused(rewritten(good, change))
+    assert sentence in told and "nothing was imported" in told and "\x1b" not in told
+
+
+def test_texts_of_several_lines_and_prompts_arrive(good: Path, tmp_path: Path) -> None:
+    def change(members: Members) -> None:
+        _tag("job.command", "python -m pipeline.sweep 'prompt=To be\n\tor not'")(members)
+        _tag("mlflow.note.content", "a note\r\n")(members)
+        _param("prompt", "To be,\r\nor\xad not")(members)
+
+    assert tell(laptop(tmp_path / "there"), "import", rewritten(good, change)) == 0
 
 
 def test_a_newer_bundle_is_refused_and_names_the_version_that_can(good: Path, refused: Any) -> None:
@@ -368,6 +446,81 @@ def test_a_link_or_device_is_refused(good: Path, refused: Any, kind: int) -> Non
         info.create_system, info.external_attr = 3, (kind | 0o777) << 16
         archive.writestr(info, "/etc/passwd")
     assert "a link or a device" in refused(copy)
+
+
+def _refusal_in_mb(file: Path, most: int) -> str:
+    """Why it is refused, and that Python never held more than so many MB for it."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(BundleRefused) as told, bundle_read.opened(file):
+            pass
+        assert tracemalloc.get_traced_memory()[1] < most * 10**6
+    finally:
+        tracemalloc.stop()
+    return str(told.value)
+
+
+@pytest.mark.parametrize("members", [0, 2000])
+def test_a_small_file_with_a_huge_manifest_is_refused_before_it_is_read(
+    tmp_path: Path, members: int
+) -> None:
+    """Many files may need a large one, but none that is packed like this."""
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(members):
+            archive.writestr(f"artifacts/s1/sweep/{number}", b"")
+        objects = ", ".join(["{}"] * 1_000_000)
+        told = f'{{"format": "specsweep bundle", "schema": 1, "members": [{objects}]}}'
+        archive.writestr("manifest.json", told)
+    assert "a manifest that is too large" in _refusal_in_mb(tmp_path / "bomb.zip", 10)
+
+
+def test_a_manifest_that_says_more_than_of_its_files_is_refused(good: Path) -> None:
+    noise = {str(number): secrets.token_hex(500) for number in range(2000)}
+    file = rewritten(good, manifest=lambda told: told.update(noise=noise))
+    assert "a manifest that is too large" in _refusal_in_mb(file, 10)
+
+
+def test_points_of_no_run_are_refused_at_the_first(good: Path) -> None:
+    def change(members: Members) -> None:
+        ballast = b"".join(b'{"run":"%d"}\n' % number for number in range(500_000))
+        members["metrics.jsonl"] = ballast
+
+    assert "a metric of 0 belongs to no run" in _refusal_in_mb(rewritten(good, change), 10)
+
+
+@pytest.mark.parametrize("table", ["runs.jsonl", "metrics.jsonl"])
+def test_a_line_without_end_is_refused_before_it_is_parsed(good: Path, table: str) -> None:
+    def change(members: Members) -> None:
+        members[table] += b'{"run": "s1", "x": [' + b"{}, " * 2_000_000 + b"{}]}\n"
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(zips, "MOST_RATIO", 10_000)
+        file = rewritten(good, change)
+        assert f"a line in {table} that is too long" in _refusal_in_mb(file, 40)
+
+
+@pytest.mark.parametrize("table", ["runs.jsonl", "metrics.jsonl"])
+def test_a_table_with_too_many_lines_is_neither_written_nor_read(
+    good: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], table: str
+) -> None:
+    """The same figure for both; what was there in the export's place stays."""
+    here = laptop(tmp_path / "here", "s1")
+    before = bundle_of(here).read_bytes()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(bundle_tables.MOST_LINES, table, 3)
+        assert f"more than 3 lines in {table}" in _refusal_in_mb(good, 10)
+        capsys.readouterr()
+        assert tell(here, "export", tmp_path / "here.zip", "--all") == 1
+    told = capsys.readouterr().err
+    assert f"more in {table} than an import takes" in told and told.count("\n") == 1
+    assert (tmp_path / "here.zip").read_bytes() == before
+
+
+def test_an_object_of_many_keys_takes_no_longer_than_their_number() -> None:
+    """With a search for each key of those that are there twice it would take hours."""
+    text = b"{" + b", ".join(b'"%d": 0' % key for key in range(300_000)) + b', "299999": 1}'
+    with pytest.raises(ValueError, match="'299999' is there twice"):
+        parsed(text)
 
 
 def test_a_member_that_would_swell_is_refused(good: Path, refused: Any) -> None:

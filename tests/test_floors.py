@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 FLOORS = {
     # words and pure functions: numpy, and scipy's special functions; no torch
-    0: "records theory verify sampling exactness leak summary timing pairs ratios verdicts alike"
-    " headlines advice privacy",
+    0: "record_form records theory verify sampling exactness leak summary timing pairs ratios"
+    " verdicts alike headlines advice privacy",
     # models, their state, their weights
     1: "engine text corpus tree_cache cache lane_cache prefixes context one_text many_texts"
     " lane_texts reading model programs compiled compiled_text compiled_heads heads quantize"

@@ -96,7 +96,7 @@ def test_the_table_marks_the_row_and_the_text_names_the_pair() -> None:
         "Acceptance misleads (!) in 1 of 1 pairs of drafts: accepted more and yet slower is int8 "
         "than bigram (k=4)."
     )
-    (line,) = (line for line in report.markdown().splitlines() if line.startswith("| int8 "))
+    (line, _) = (line for line in report.markdown().splitlines() if line.startswith("| int8 "))
     assert line.count("!") == 1 and f"{report.rows[0].acceptance:.3f}!" in line
     assert [row["misleads"] for row in report.summary()["rows"]] == [True, False]
 

@@ -317,7 +317,8 @@ def test_a_busy_machine_is_told_with_how_much_others_took() -> None:
 
 def test_no_cell_of_a_page_is_broken_into_two_lines() -> None:
     for pairs in (6, 0):
-        _, _, *lines = tables.as_markdown(rows([make_record("int8", 4, pairs=pairs)])).splitlines()
+        text = tables.as_markdown(rows([make_record("int8", 4, pairs=pairs)]))
+        lines = [line for part in text.split("\n\n") for line in part.splitlines()[2:]]
         cells = [cell for line in lines for cell in line.strip("| ").split(" | ")]
         assert cells and not [cell for cell in cells if " " in cell]
 
@@ -327,11 +328,22 @@ def test_a_page_of_counts_only_shows_all_counts_and_no_empty_clock() -> None:
     assert title == "| draft | k | accept | t/pass | passes | keeps |"
 
 
-def test_the_markdown_has_what_a_page_has_room_for_and_ranges_that_do_not_break() -> None:
+def test_a_pages_tables_are_narrow_begin_with_the_verdict_and_do_not_break_ranges() -> None:
     found = rows([make_record()])
-    title, _, line = tables.as_markdown(found).splitlines()
-    assert title == "| draft | k | accept | t/pass | c | simple | full | median | range | verdict |"
+    measured, behind = tables.as_markdown(found).split("\n\n")
+    title, _, line = measured.splitlines()
+    assert title == "| draft | k | verdict | median | range | accept |"
     assert f"{found[0].low:.2f}\u2011{found[0].high:.2f}" in line
+    assert behind.splitlines()[0] == "| draft | k | t/pass | c | simple | full |"
+
+
+def test_a_pages_tables_name_what_differs_and_count_what_is_lost() -> None:
+    records = [with_param(make_record(), "temperature", value) for value in (0.5, 1.0)]
+    measured, behind = tables.as_markdown(rows([*records, make_failed()])).split("\n\n")
+    assert measured.splitlines()[0] == (
+        "| draft | k | temperature | verdict | median | range | accept | lost |"
+    )
+    assert behind.splitlines()[0] == "| draft | k | temperature | t/pass | c | simple | full |"
 
 
 def test_what_a_sweep_cannot_tell_is_not_claimed() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from pipeline.records import JobRecord
-from tests.records_factory import make_record, make_sweep
+from pipeline.records import JobError, JobRecord
+from tests.records_factory import make_failed, make_record, make_sweep
 from tests.tracking_store import sweep_in
 from tracking.__main__ import main
 
@@ -145,3 +146,24 @@ def test_a_sweep_may_be_named_by_the_path_of_its_folder(
     folder = keep(tmp_path, "s1", [make_record("int4")])
     assert main(["--root", str(tmp_path), "show", "--sweep", str(folder)]) == 0
     assert "sweep s1" in capsys.readouterr().out
+
+
+def test_a_terminal_obeys_nothing_that_a_record_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A record may have come with a bundle; markup of the table's own is only text in it too."""
+    esc, bell = "\x1b]0;PWN\x07", "\x9b2J"
+    hostile = dataclasses.replace(
+        make_failed(),
+        name=f"x{esc}",
+        params={"draft": f"[red]i{esc}", "k": 4, "temperature": f"1{bell}", f"draft.{esc}": 1},
+        overrides=(f"draft={esc}",),
+        error=JobError(f"Error{esc}", f"no {bell}", ""),
+    )
+    other = dataclasses.replace(make_record(), params=hostile.params | {"temperature": "[/]"})
+    third = dataclasses.replace(make_record(k=1), params=hostile.params | {f"draft.{esc}": 2})
+    keep(tmp_path, "s1", [hostile, other, third])
+    assert main(["--root", str(tmp_path), "show", "--sweep", "s1"]) == 0
+    told = capsys.readouterr()
+    assert "[red]i\\x1b]0;PWN\\x07" in told.out
+    assert not set(told.out + told.err) & set("\x1b\x07\x9b")

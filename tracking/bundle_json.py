@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any, NoReturn
 
 
@@ -14,8 +15,8 @@ def parsed(text: bytes) -> Any:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        number = Counter(name for name, _ in pairs)
+        twice = next(name for name in number if number[name] > 1)
         raise ValueError(f"the key {twice[:80]!r} is there twice")
     return found
 

@@ -17,7 +17,8 @@ from tracking.bundle import FORMAT, MANIFEST, SCHEMA, About
 from tracking.bundle_json import parsed
 from tracking.printable import is_printable, printable
 
-_MOST_MANIFEST_BYTES = 2**26
+_MOST_MANIFEST_BYTES = 2**20  # and what it says of each file
+_MOST_BYTES_A_MEMBER = 3000  # a name of 500 characters, a hash
 _EXPORTED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", re.ASCII)
 _WRONG = (
     zipfile.BadZipFile,
@@ -34,6 +35,9 @@ _WRONG = (
     OSError,
 )
 """What `zipfile`, `json` and the checks raise where the bytes are not what they should be."""
+
+
+NOTHING = "; nothing was imported"
 
 
 class BundleRefused(ValueError):
@@ -54,12 +58,13 @@ def enter(
 ) -> tuple[zipfile.ZipFile, dict[str, zipfile.ZipInfo], dict[str, Any]]:
     """The open zip until the stack ends, its harmless members, and its manifest. BundleRefused."""
     if not file.is_file():
-        raise BundleRefused(f"there is no file {file}")
+        raise BundleRefused(_no_file(file))
     with telling(file):
         raw = stack.enter_context(_open(file))
         if not zipfile.is_zipfile(raw):
             raise BundleRefused(
-                f"{file} is no bundle, or was cut off: write it again with `make export`"
+                f"{file} is no bundle, or was cut off: write it again with `make export`; "
+                "nothing was imported"
             )
         archive = stack.enter_context(zipfile.ZipFile(raw))
         manifest = _manifest(file, archive)
@@ -95,7 +100,7 @@ def telling(file: Path) -> Iterator[None]:
     except BundleRefused:
         raise
     except zips.BadZip as error:
-        raise BundleRefused(f"{file} is refused: it {error}; nothing was imported") from error
+        raise BundleRefused(f"{file} is refused: it {error}{NOTHING}") from error
     except _WRONG as error:
         raise BundleRefused(
             f"{file} is damaged ({_told(error)}): copy it again, or write it again with "
@@ -113,6 +118,15 @@ def _told(error: BaseException) -> str:
     return str(error)[:500] or type(error).__name__
 
 
+def _no_file(file: Path) -> str:
+    where = Path.cwd() / file
+    if file.is_dir():
+        return f"{where} is a folder: name the file that `make export` wrote"
+    if file.exists():
+        return f"{where} is a pipe or a device: name the file that `make export` wrote"
+    return f"there is no file {where}"
+
+
 def _open(file: Path) -> IO[bytes]:
     try:
         return file.open("rb")
@@ -121,11 +135,14 @@ def _open(file: Path) -> IO[bytes]:
 
 
 def _manifest(file: Path, archive: zipfile.ZipFile) -> dict[str, Any]:
-    foreign = BundleRefused(f"{file} is a zip, but no bundle of specsweep's: see `make export`")
+    foreign = BundleRefused(
+        f"{file} is a zip, but no bundle of specsweep's: see `make export`; nothing was imported"
+    )
     if MANIFEST not in archive.namelist():
         raise foreign
     info = archive.getinfo(MANIFEST)
-    if info.file_size > _MOST_MANIFEST_BYTES:
+    most = _MOST_MANIFEST_BYTES + _MOST_BYTES_A_MEMBER * len(archive.infolist())
+    if info.file_size > most or zips.would_swell(info):
         raise zips.BadZip("has a manifest that is too large")
     manifest = parsed(archive.read(info))
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:

@@ -6,20 +6,27 @@ import hashlib
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
 from pipeline.records import SCHEMA as RECORD_SCHEMA
-from tracking import bundle, zips
+from tracking import bundle
 from tracking.bundle import MANIFEST, METRICS, RUNS, About, BundleRun
-from tracking.bundle_json import parsed
 from tracking.bundle_manifest import BundleRefused, about, enter, telling, writer_of
-from tracking.bundle_row import newer_record, run_of
+from tracking.bundle_row import (
+    MOST_RECORD_BYTES,
+    RECORD,
+    check_record,
+    newer_record,
+    point_of,
+    run_of,
+)
+from tracking.bundle_tables import read_lines
+from tracking.payload import Point
 
-_MOST_TABLE_BYTES = 2**28  # a million points; all of a table is held in memory
 _BLOCK_BYTES = 2**20
 
 
@@ -45,9 +52,9 @@ def opened(file: Path) -> Iterator[Bundle]:
         archive, members, manifest = enter(file, stack)
         with telling(file):
             hashes = _check_members(archive, members, manifest)
-            rows = list(_rows(archive, members[RUNS]))
-            _refuse_newer_records(file, rows, manifest)
-            runs = _runs(archive, members, hashes, rows)
+            _refuse_newer_records(file, read_lines(archive, members, RUNS), manifest)
+            runs = _runs(archive, members, hashes)
+            _check_records(archive, members, runs)
             told = about(manifest)
         try:
             yield Bundle(file, told, runs, archive, members)
@@ -57,7 +64,9 @@ def opened(file: Path) -> Iterator[Bundle]:
             ) from error
 
 
-def _refuse_newer_records(file: Path, rows: list[dict[str, Any]], manifest: dict[str, Any]) -> None:
+def _refuse_newer_records(
+    file: Path, rows: Iterator[dict[str, Any]], manifest: dict[str, Any]
+) -> None:
     newer = next((told for row in rows if (told := newer_record(row))), None)
     if newer is not None:
         raise BundleRefused(
@@ -95,28 +104,38 @@ def _sha256(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> str:
 
 
 def _runs(
-    archive: zipfile.ZipFile,
-    members: dict[str, zipfile.ZipInfo],
-    hashes: dict[str, str],
-    rows: list[dict[str, Any]],
+    archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], hashes: dict[str, str]
 ) -> tuple[BundleRun, ...]:
-    points = defaultdict(list)
-    for row in _rows(archive, members[METRICS]):
-        points[row["run"]].append(row)
     files = _files(hashes)
+    points: dict[str, list[Point]] = {}
     runs: dict[str, BundleRun] = {}
-    for row in rows:
+    for row in read_lines(archive, members, RUNS):
         folder = f"{bundle.ARTIFACTS}/{row['sweep']}/{row['job'] or 'sweep'}/"
-        run = run_of(row, points.pop(row["run"], ()), files.pop(folder, {}))
+        run = run_of(row, (), files.pop(folder, {}))
         if run.key in runs:
             raise ValueError(f"run {run.key} is there twice")
-        runs[run.key] = run
-    for stray in [*points, *files]:
+        runs[run.key], points[run.key] = run, []
+    for row in read_lines(archive, members, METRICS):
+        if row["run"] not in points:
+            raise ValueError(f"a metric of {row['run'][:80]} belongs to no run")
+        points[row["run"]].append(point_of(row, row["run"]))
+    for stray in files:
         raise ValueError(f"{stray} belongs to no run")
     for run in runs.values():
         if run.sweep_id not in runs:
             raise ValueError(f"the sweep of run {run.key} is missing")
-    return tuple(sorted(runs.values(), key=lambda run: bool(run.job)))
+    whole = [replace(run, points=tuple(points.pop(run.key))) for run in runs.values()]
+    return tuple(sorted(whole, key=lambda run: bool(run.job)))
+
+
+def _check_records(
+    archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo], runs: Iterable[BundleRun]
+) -> None:
+    """ValueError where a job's record is none."""
+    for run in runs:
+        info = members.get(run.folder + RECORD)
+        if run.job and info is not None and info.file_size <= MOST_RECORD_BYTES:
+            check_record(archive.read(info), run.key)
 
 
 def _files(hashes: dict[str, str]) -> dict[str, dict[str, str]]:
@@ -130,13 +149,3 @@ def _files(hashes: dict[str, str]) -> dict[str, dict[str, str]]:
             raise ValueError(f"{name} belongs to no run")
         found["/".join(parts[:3]) + "/"][parts[3]] = sha256
     return found
-
-
-def _rows(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Iterator[dict[str, Any]]:
-    if info.file_size > _MOST_TABLE_BYTES:
-        raise zips.BadZip(f"has a table of {info.file_size:,} bytes: too large")
-    for line in archive.read(info).splitlines():
-        row = parsed(line)
-        if not isinstance(row, dict) or not isinstance(row.get("run"), str):
-            raise ValueError(f"{info.filename} has a line that is no row of a run")
-        yield row

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pipeline.records import SCHEMA as RECORD_SCHEMA
+from pipeline.records import JobRecord
 from tracking.bundle import STATUSES, BundleRun, own_tags
 from tracking.payload import Point
 from tracking.printable import is_printable
@@ -21,6 +22,11 @@ _KEY = re.compile(r"[\w./ :-]{1,250}")  # what MLflow takes as a name
 LONGEST_PARAM, LONGEST_TAG = 6000, 8000  # characters that MLflow takes
 MOST_NAMES = 100  # parameters or tags of a run that MLflow takes at once
 _LAST_MS = 2**53
+RECORD = "record.json"
+MOST_RECORD_BYTES = 2**22  # a larger one is read, or refused, when somebody asks for it
+_WHOLE = re.compile(r"\d{1,9}", re.ASCII)
+_PROSE = ("mlflow.note.content", "prompt")
+"""Texts of which nothing can be asked: whoever shows them makes them harmless."""
 
 
 def run_of(
@@ -38,7 +44,7 @@ def run_of(
         source_id=_named(row["source_id"], "run in its own store"),
         params=_texts(row["params"], f"a parameter of run {name}", LONGEST_PARAM),
         tags=own_tags(_texts(row["tags"], f"a tag of run {name}", LONGEST_TAG)),
-        points=tuple(_point(point, name) for point in points),
+        points=tuple(point_of(point, name) for point in points),
         files=dict(files),
     )
     if run.key != name:
@@ -47,10 +53,31 @@ def run_of(
         raise ValueError(f"run {name} has the unknown status {run.status}")
     if (run.tags.get("sweep.id"), run.tags.get("job.digest", "")) != (run.sweep_id, run.job):
         raise ValueError(f"run {name} has another run's tags")
-    for tag, text in run.tags.items():
-        if tag.startswith("machine."):
-            _line(text, f"the tag {tag} of run {name}", LONGEST_TAG)
+    _check_shown(run)
     return run
+
+
+def check_record(content: bytes, run: str) -> None:
+    """ValueError where a job's `record.json` is no record."""
+    try:
+        JobRecord.from_json(content.decode())
+    except ValueError as error:
+        raise ValueError(f"{RECORD} of run {run} cannot be read: {error}") from None
+
+
+def _check_shown(run: BundleRun) -> None:
+    """What tables and sentences show, and what they count with."""
+    for kind, texts in (("tag", run.tags), ("parameter", run.params)):
+        for name, text in texts.items():
+            if name in _PROSE:
+                continue
+            lines = [text] if name.startswith("machine.") else re.split(r"[\n\t]", text)
+            for line in lines:
+                _line(line, f"the {kind} {name} of run {run.key}", LONGEST_TAG)
+    for name in ("k", "k_most") if run.job else ():
+        told = run.params.get(name, "0")
+        if not _WHOLE.fullmatch(told) and (name, told) != ("k", "auto"):
+            raise ValueError(f"the parameter {name} of run {run.key} is {told[:80]!r}, no number")
 
 
 def newer_record(row: Mapping[str, Any]) -> str | None:
@@ -111,11 +138,12 @@ def _time(value: Any, what: str) -> int:
     return value
 
 
-def _point(row: Mapping[str, Any], run: str) -> Point:
+def point_of(row: Mapping[str, Any], run: str) -> Point:
+    """The point of a line in `metrics.jsonl`. ValueError says what is wrong."""
     value, step = row["value"], row["step"]
     if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
         raise ValueError(f"a metric of run {run} is {str(value)[:80]}, which is no number")
     if type(step) is not int or abs(step) >= _LAST_MS:
         raise ValueError(f"a metric of run {run} has the impossible step {str(step)[:80]}")
-    name = _key(row["metric"], f"a metric of run {run}")
+    name = sys.intern(_key(row["metric"], f"a metric of run {run}"))  # once, not once a point
     return Point(name, float(value), _time(row["time_ms"], run), step)

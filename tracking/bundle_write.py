@@ -8,34 +8,39 @@ import json
 import os
 import secrets
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from tracking import zips
 from tracking.bundle import FORMAT, MANIFEST, METRICS, RUNS, SCHEMA, About, BundleRun
-from tracking.bundle_manifest import BundleRefused, about, read_manifest
-from tracking.bundle_row import run_of
+from tracking.bundle_manifest import NOTHING, BundleRefused, about, read_manifest
+from tracking.bundle_row import MOST_RECORD_BYTES, RECORD, check_record, newer_record, run_of
+from tracking.bundle_tables import Table, as_line
 
 _DATE = (1980, 1, 1, 0, 0, 0)  # a zip's own dates know no time zone: this bundle's are inside
 
 
 class BundleWriter:
-    """Takes runs one after the other; what they say is written when all are there."""
+    """Takes runs one after the other; what they say waits on disk until all are there."""
 
-    def __init__(self, archive: zipfile.ZipFile) -> None:
+    def __init__(self, archive: zipfile.ZipFile, replaced: Sequence[str] = ()) -> None:
+        self.replaced = replaced
+        """The sweeps of the bundle whose place this one takes."""
         self._archive = archive
-        self._runs: list[BundleRun] = []
+        self._tables = {name: Table(name) for name in (RUNS, METRICS)}
+        self._sweeps: dict[str, dict[str, Any]] = {}
         self._members: dict[str, dict[str, Any]] = {}
         self._folders: set[str] = set()
 
     def add(self, run: BundleRun, files: Mapping[str, Path]) -> None:
         """A run, and where its files are now, by their path inside it.
 
-        ValueError, and nothing of it is added, where an import would refuse it.
+        ValueError, and nothing of it is added, where an import would refuse it. TableFull where no
+        import would take another run.
         """
-        run_of(run.row(), run.point_rows(), run.files)
+        _check(run, files)
         names = {zips.safe_name(run.folder + path): file for path, file in files.items()}
         zips.check_together(names)
         if run.folder.casefold() in self._folders:
@@ -44,27 +49,33 @@ class BundleWriter:
         for name, file in names.items():
             with file.open("rb") as content:
                 self._write(name, content)
-        self._runs.append(run)
+        self._tables[RUNS].add(run.row())
+        for row in run.point_rows():
+            self._tables[METRICS].add(row)
+        if run.job:
+            self._sweeps[run.sweep_id]["jobs"] += 1
+        else:
+            self._sweeps[run.sweep_id] = _sweep(run)
 
     def close(self, told: About) -> None:
         """The tables, and the manifest last: a zip without one is not a bundle."""
-        self._write_rows(RUNS, (run.row() for run in self._runs))
-        self._write_rows(METRICS, (row for run in self._runs for row in run.point_rows()))
+        for name, table in self._tables.items():
+            self._write(name, table.content())
         manifest = {
             "format": FORMAT,
             "schema": SCHEMA,
             **dataclasses.asdict(told),
-            "sweeps": [_sweep(run, self._runs) for run in self._runs if not run.job],
+            "sweeps": [*self._sweeps.values()],
             "members": self._members,
         }
         about(manifest)
         text = json.dumps(manifest, indent=1, ensure_ascii=False, allow_nan=False)
         self._archive.writestr(_info(MANIFEST), text)
 
-    def _write_rows(self, name: str, rows: Iterable[dict[str, Any]]) -> None:
-        with self._member(name) as write:
-            for row in rows:
-                write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    def drop(self) -> None:
+        """Lets go of what waits on disk."""
+        for table in self._tables.values():
+            table.close()
 
     def _write(self, name: str, content: IO[bytes]) -> None:
         with self._member(name) as write:
@@ -93,12 +104,16 @@ def writing(file: Path) -> Iterator[BundleWriter]:
 
     ValueError where `file` is something else than an older bundle.
     """
-    _check_place(file)
+    replaced = _check_place(file)
     draft = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         with draft.open("wb") as out:
             with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-                yield BundleWriter(archive)
+                writer = BundleWriter(archive, replaced)
+                try:
+                    yield writer
+                finally:
+                    writer.drop()
             out.flush()
             os.fsync(out.fileno())
         _check_readable(draft)
@@ -108,24 +123,39 @@ def writing(file: Path) -> Iterator[BundleWriter]:
             draft.unlink()
 
 
+def _check(run: BundleRun, files: Mapping[str, Path]) -> None:
+    """ValueError where an import would refuse the run, but for a record that is newer than this
+    program: whoever wrote it can read it."""
+    run_of(run.row(), run.point_rows(), run.files)
+    as_line(RUNS, run.row())
+    for row in run.point_rows():
+        as_line(METRICS, row)
+    record = files.get(RECORD) if run.job and not newer_record(run.row()) else None
+    if record is not None and record.stat().st_size <= MOST_RECORD_BYTES:
+        check_record(record.read_bytes(), run.key)
+
+
 def _check_readable(draft: Path) -> None:
     """No bundle is left that an import would refuse."""
     try:
-        with zipfile.ZipFile(draft) as archive:
-            zips.members(archive, draft.stat().st_size)
-    except zips.BadZip as error:
-        raise ValueError(f"no import would take this bundle: it {error}") from error
+        read_manifest(draft)
+    except BundleRefused as error:
+        told = str(error).replace(f"{draft} is refused: it ", "").removesuffix(NOTHING)
+        raise ValueError(f"no import would take this bundle: it {told}") from error
 
 
-def _check_place(file: Path) -> None:
+def _check_place(file: Path) -> list[str]:
+    """The sweeps of the bundle that is there."""
     if not file.parent.is_dir():
         raise ValueError(f"there is no folder {file.parent} to write {file.name} into")
     if not file.exists():
-        return
+        return []
     try:
-        read_manifest(file)
+        there = read_manifest(file).get("sweeps", [])
     except BundleRefused:
         raise ValueError(f"{file} is there and is no bundle: choose another name") from None
+    sweeps = there if isinstance(there, list) else []
+    return [str(one["id"])[:80] for one in sweeps if isinstance(one, dict) and "id" in one]
 
 
 def _info(name: str) -> zipfile.ZipInfo:
@@ -137,11 +167,10 @@ def _info(name: str) -> zipfile.ZipInfo:
     return info
 
 
-def _sweep(parent: BundleRun, runs: list[BundleRun]) -> dict[str, Any]:
-    jobs = sum(run.sweep_id == parent.sweep_id for run in runs) - 1
+def _sweep(parent: BundleRun) -> dict[str, Any]:
     return {
         "id": parent.sweep_id,
-        "jobs": jobs,
+        "jobs": 0,
         "machine": parent.tags.get("machine.name", ""),
         "started_ms": parent.started_ms,
         "description": parent.tags.get("sweep.description", ""),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tracking import bundle, zips
 from tracking.artifacts import fetched
 from tracking.bundle import About, BundleRun
+from tracking.bundle_tables import TableFull
 from tracking.bundle_write import BundleWriter, writing
 from tracking.chosen import Chosen
 from tracking.histories import histories
@@ -45,6 +46,7 @@ def export(store: Store, chosen: Sequence[Chosen], file: Path) -> Exported:
             _export_sweep(store, out, one, done)
         if not done.sweeps:
             raise ValueError(f"nothing can be exported: {'; '.join(done.left_out)}")
+        done.remarks += _replaced(out.replaced)
         out.close(About(now, version(), tuple(dict.fromkeys(done.machines))))
     return done
 
@@ -55,6 +57,8 @@ def _export_sweep(store: Store, out: BundleWriter, one: Chosen, done: Exported) 
     for run in (one.parent, *one.jobs):
         try:
             bare += not _add(store, out, run, points[run.info.run_id])
+        except TableFull:
+            raise
         except ValueError as error:
             done.left_out.append(_left_out(one, run, error))
             if run is one.parent:
@@ -96,6 +100,12 @@ def _bundle_run(run: Run, points: list[Point]) -> BundleRun:
         tags=bundle.own_tags(tags),
         points=tuple(points),
     )
+
+
+def _replaced(sweeps: Sequence[str]) -> Iterable[str]:
+    if sweeps:
+        told = ", ".join(sweeps[:3]) + (f" and {len(sweeps) - 3} more" if len(sweeps) > 3 else "")
+        yield printable(f"it replaces the bundle of sweep {told} that was there")
 
 
 def _remarks(one: Chosen, bare: int) -> Iterable[str]:

@@ -109,7 +109,8 @@ _INTRODUCTION = """\
 A run with a **+** is a sweep: open it for the table, the figures and the conclusion. The runs under
 it are its jobs, one for a draft, a `k` and a seed. A run called **compare** puts sweeps of several
 machines side by side (`make compare`): its page is the artifact `compare.html`. `make ui` prints
-the address of a table of a sweep's jobs with the columns that matter in front.
+the address of a table of a sweep's jobs with the columns that matter in front. MLflow's own
+Assistant, open at the first visit, takes a quarter of the window: its × closes it for good.
 
 - **Counts** (`count/`, `dist/`, `memory/`) are exact: the same job gives the same figures on every
   machine. `counts.digest` says in one value whether two runs emitted the same text in the same way.

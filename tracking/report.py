@@ -14,6 +14,7 @@ from pipeline.records import JobRecord
 from tracking import advice, gap, headlines, recommend, reference, tables
 from tracking.conclusion import conclusion
 from tracking.notes import command
+from tracking.printable import printable
 from tracking.rows import Row, noise, rows
 from tracking.verdict import ENOUGH
 
@@ -142,23 +143,19 @@ class Report:
         if any(row.tokens_per_pass is not None for row in self.rows):
             console.print(tables.as_rich(self.rows, width=console.width))
         for text in (self.noise, self.load, self.sentence, self.headlines, self.prediction):
-            if text:
-                console.print(text, markup=False, highlight=False)
+            _print(console, text)
         if self.advice:
             console.print()
             console.print(advice.as_rich(self.advice))
-            console.print(f"({advice.LEGEND})", markup=False, highlight=False)
+            _print(console, f"({advice.LEGEND})")
         for text in (self.advises, self.reference):
-            if text:
-                console.print(text, markup=False, highlight=False)
-        if self.exactness:
-            wrong = any(r.tags.get("exactness") == "REJECTED" for r in self.records)
-            style = "bold red" if wrong else None
-            console.print(self.exactness, style=style, markup=False, highlight=False)
+            _print(console, text)
+        wrong = any(r.tags.get("exactness") == "REJECTED" for r in self.records)
+        _print(console, self.exactness, style="bold red" if wrong else None)
         for told, commands in self._failures_by_cause().items():
-            console.print(f"\n{told}", style="red", markup=False, highlight=False)
+            _print(console, f"\n{told}", style="red")
             for line in commands:
-                console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+                _print(console, f"  {line}", soft_wrap=True)
 
     def markdown(self) -> str:
         """For MLflow's description of the sweep, and for a file."""
@@ -197,6 +194,13 @@ class Report:
             "rows": tables.as_dicts(self.rows),
             "jobs": [_job(record) for record in self.records],
         }
+
+
+def _print(console: Console, text: str, **how: Any) -> None:
+    """Text that may have come with a bundle: a terminal shows it, and obeys nothing in it."""
+    if text:
+        shown = "\n".join(map(printable, text.split("\n")))
+        console.print(shown, markup=False, highlight=False, **how)
 
 
 def cause(record: JobRecord) -> str:

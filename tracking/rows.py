@@ -105,7 +105,7 @@ def rows(records: Iterable[JobRecord], among: Iterable[JobRecord] | None = None)
 
 def _by_k(k: str) -> float:
     """auto comes last."""
-    return math.inf if k == _AUTO else int(k)
+    return int(k) if k.isdecimal() else math.inf
 
 
 def _values_of(name: str, records: list[JobRecord]) -> set[str]:
@@ -147,7 +147,8 @@ def _param(record: JobRecord, name: str) -> str:
 def _row(group: list[JobRecord], split: dict[str, str]) -> Row:
     good = [record for record in group if _is_good(record)]
     auto = _param(group[0], "k") == _AUTO
-    k = int(group[0].params["k_most" if auto else "k"])
+    lengths = [_param(record, "k_most" if auto else "k") for record in group]
+    k = max(int(length) if length.isdecimal() else 0 for length in lengths)
     length = _mean(good, "count/draft_length")
     drafts = float(k) if length is None else length
     drafted, accepted = _total(good, "count/drafted"), _total(good, "count/accepted")
@@ -159,7 +160,7 @@ def _row(group: list[JobRecord], split: dict[str, str]) -> Row:
     null_low = min(_values(good, "null/ratio_min"), default=None)
     null_high = max(_values(good, "null/ratio_max"), default=None)
     return Row(
-        draft=str(group[0].params["draft"]),
+        draft=_param(group[0], "draft"),
         k=k,
         auto=auto,
         draft_length=length,

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from tracking.headlines import MARK
+from tracking.printable import printable
 from tracking.rows import Row
 
 _Cell = Callable[[Row], str]
@@ -72,6 +74,11 @@ _MORE: tuple[tuple[str, _Cell], ...] = (
 )
 _NAMES_OF_MORE = ((), ("v", "o"), ("v", "o", "keeps"), ("passes", "v", "o", "keeps"))
 _CLOCKS = ("v", "o", *(name for name, _ in _COLUMNS[4:]))
+# The two tables of a page, after draft, k and what else names a row.
+_ON_A_PAGE = (
+    ("verdict", "median", "range", "accept", "lost"),
+    ("t/pass", "c", "simple", "full"),
+)
 # Where there is not even room for the predictions' errors.
 _LESS: dict[str, _Cell] = {
     "simple": lambda row: _number(row.predicted_simple, ".2f"),
@@ -126,9 +133,9 @@ def as_rich(rows: Sequence[Row], title: str | None = None, width: int = 80) -> T
     shown = _fitting(rows, width)
     for name, _ in shown:
         left = name in ("draft", "verdict", "range") or (rows and name in rows[0].split)
-        table.add_column(name, justify="left" if left else "right", no_wrap=True)
+        table.add_column(escape(printable(name)), justify="left" if left else "right", no_wrap=True)
     for place, row in enumerate(rows):
-        cells = [cell(row) for _, cell in shown]
+        cells = [escape(printable(cell(row))) for _, cell in shown]
         style = _STYLE.get(row.verdict or "", "")
         verdict = [name for name, _ in shown].index("verdict")
         cells[verdict] = f"[{style}]{cells[verdict]}[/]" if style else cells[verdict]
@@ -138,8 +145,20 @@ def as_rich(rows: Sequence[Row], title: str | None = None, width: int = 80) -> T
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
-    """For a page, which has room for ten columns; no cell is broken into two lines."""
-    shown = _on_a_page(rows)
+    """For a page, which may be narrow: what was measured, and below it what that comes from.
+
+    No table has more columns than MLflow's page can show whole, and no cell is broken.
+    """
+    every = columns(rows)
+    if all(row.measured is None for row in rows):
+        return _as_markdown(rows, [(name, cell) for name, cell in every if name not in _CLOCKS])
+    named = every[: 2 + len(rows[0].split)]
+    cells = dict(every)
+    parts = [[(name, cells[name]) for name in part if name in cells] for part in _ON_A_PAGE]
+    return "\n\n".join(_as_markdown(rows, [*named, *part]) for part in parts)
+
+
+def _as_markdown(rows: Sequence[Row], shown: Sequence[tuple[str, _Cell]]) -> str:
     lines = ["| " + " | ".join(name for name, _ in shown) + " |"]
     lines.append(
         "|" + "|".join("---" if name in ("draft", "verdict") else "---:" for name, _ in shown) + "|"
@@ -152,13 +171,6 @@ def as_markdown(rows: Sequence[Row]) -> str:
         ]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
-
-
-def _on_a_page(rows: Sequence[Row]) -> list[tuple[str, _Cell]]:
-    """What a terminal of 80 columns shows; where nothing was timed, all of the counts."""
-    timed = any(row.measured is not None for row in rows)
-    left_out = [name for name, _ in _MORE] if timed else _CLOCKS
-    return [(name, cell) for name, cell in columns(rows) if name not in left_out]
 
 
 def _unbroken(text: str) -> str:

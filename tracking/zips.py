@@ -93,11 +93,16 @@ def _check_kind(info: zipfile.ZipInfo, name: str) -> None:
         raise BadZip(f"holds {name!r}, which is packed in a way that is not read")
 
 
+def would_swell(info: zipfile.ZipInfo) -> bool:
+    """Whether a member is packed more than any real one could be."""
+    return info.file_size > max(_SMALL_BYTES, MOST_RATIO * info.compress_size)
+
+
 def _check_sizes(found: dict[str, zipfile.ZipInfo], packed_bytes: int) -> None:
     for name, info in found.items():
         if info.file_size > MOST_BYTES_OF_ONE:
             raise BadZip(f"holds {name!r} of {info.file_size:,} bytes: too large")
-        if info.file_size > _SMALL_BYTES and info.file_size > MOST_RATIO * info.compress_size:
+        if would_swell(info):
             raise BadZip(f"holds {name!r}, which would swell to {info.file_size:,} bytes")
     total = sum(info.file_size for info in found.values())
     if total > _SOME_BYTES and total > MOST_RATIO / 2 * packed_bytes:
