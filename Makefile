@@ -87,8 +87,9 @@ server: export SPECSWEEP_BACKEND := $(value BACKEND)
 server: setup  ## an MLflow server for a team; HOST=, PORT=, ALLOWED_HOSTS=a,b, BACKEND=postgresql://…
 	@$(PY) -m tracking server $(if $(HOST),--host "$$HOST") $(if $(PORT),--port "$$PORT") $(if $(ALLOWED_HOSTS),--allowed-hosts "$$ALLOWED_HOSTS") $(ARGS)
 
-test: setup  ## run the tests, two to four side by side; one after the other: ARGS=-n0
-	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadfile $(ARGS)
+# many tests wait, for servers and browsers: three at once keep two cores busy
+test: setup  ## run the tests, three side by side; one after the other: ARGS=-n0
+	@$(PY) -m pytest -n 3 --dist loadfile $(ARGS)
 
 lint: setup  ## style and types
 	@$(PY) -m ruff check . && $(PY) -m ruff format --check . && $(PY) -m mypy

@@ -109,6 +109,7 @@ def test_bundles_go_to_a_server_and_come_from_it(
         for _ in range(2):
             assert tell(tmp_path, "import", file) == 0
         assert held(tmp_path) == sent
+        (tmp_path / "server").mkdir()
         back = bundle_of(tmp_path / "server")
     assert tell(there, "import", back) == 0
     assert held(there) == sent
