@@ -33,7 +33,7 @@ def test_a_run_whose_files_no_import_would_take_is_named_and_left_out(
     told = capsys.readouterr()
     assert told.err.count("\n") == 1 and sentence in told.err
     assert "of sweep s1 is left out, as no import would take it" in told.err
-    assert "1 sweep, 2 jobs" in told.out
+    assert "sweep s1, 2 jobs" in told.out
     assert tell(there, "import", tmp_path / "x.zip") == 0
     arrived, sent = held(there), held(here)
     assert len(arrived) == 3 and all(sent[key] == arrived[key] for key in arrived)
@@ -196,3 +196,17 @@ def test_every_member_of_a_bundle_is_one_of_its_runs(tmp_path: Path) -> None:
         runs = lines(archive.read("runs.jsonl"))
     assert folders == {f"artifacts/s1/{run['job']}" for run in runs if run["job"]}
     assert len(runs) == 3
+
+
+def test_a_sweep_that_was_broken_off_is_said_to_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = laptop(tmp_path / "here", "s1")
+    store = Recorder(root=here).open()
+    parent = store.client.search_runs([store.experiment_id], "tags.`run.kind` = 'sweep'")[0]
+    assert tell(here, "export", tmp_path / "whole.zip") == 0
+    assert "broken off" not in capsys.readouterr().out
+    store.client.set_terminated(parent.info.run_id, "KILLED")
+    assert tell(here, "export", tmp_path / "part.zip") == 0
+    told = capsys.readouterr().out
+    assert "sweep s1 was broken off" in told and "make resume ARGS=s1" in told

@@ -114,5 +114,10 @@ def _remarks(one: Chosen, bare: int) -> Iterable[str]:
             f"sweep {one.sweep_id} has not ended: this is what it has so far "
             f"(`make resume ARGS={one.sweep_id}` goes on with one that was broken off)"
         )
+    elif one.parent.info.status == "KILLED":
+        yield (
+            f"sweep {one.sweep_id} was broken off: this is what it has "
+            f"(`make resume ARGS={one.sweep_id}` goes on with it, where it was begun)"
+        )
     if bare:
         yield f"{bare} runs of sweep {one.sweep_id} have no files in the store"

@@ -71,7 +71,8 @@ def _export(recorder: Recorder, options: argparse.Namespace) -> int:
     file = options.file or Path(default_name(chosen))
     done = export(store, chosen, file)
     size_mb = file.stat().st_size / 1e6
-    held = f"{_many(done.sweeps, 'sweep')}, {_many(done.jobs, 'job')}, {size_mb:.1f} MB"
+    which = f"sweep {chosen[0].sweep_id}" if len(chosen) == 1 else _many(done.sweeps, "sweep")
+    held = f"{which}, {_many(done.jobs, 'job')}, {size_mb:.1f} MB"
     print(f"{printable(file)}: {held}")
     for remark in done.remarks:
         print(remark)
@@ -100,7 +101,7 @@ def _import(recorder: Recorder, options: argparse.Namespace) -> int:
             return 130
     print(_told(source, done))
     sweeps = [run.sweep_id for run in source.runs if not run.job]
-    print(f"To see it: python -m tracking show --sweep {sweeps[-1]}, or make ui")
+    print(f"To see it: {this_python()} -m tracking show --sweep {sweeps[-1]}, or make ui")
     return 0
 
 
