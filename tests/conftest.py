@@ -7,11 +7,14 @@ up. Set before torch is imported, and inherited by the processes that tests star
 from __future__ import annotations
 
 import os
+import signal
 import tempfile
 
 import pytest
 
 os.environ["OMP_NUM_THREADS"] = "1"
+# a shell starts what runs behind `&` deaf to Ctrl-C; the programs that tests interrupt are not
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["SPECSWEEP_TIMING_LOCK"] = f"{tempfile.gettempdir()}/specsweep-test-{os.getpid()}.lock"
 
 LONG = (

@@ -12,7 +12,9 @@ from pipeline.store import Store, write_whole
 
 
 def record(digest: str = "a" * 64, name: str = "int8 k=1 seed=0") -> JobRecord:
-    return JobRecord(digest, name, "done", (), {"draft": "int8", "k": 1}, metrics={"count/alpha": 0.5})
+    return JobRecord(
+        digest, name, "done", (), {"draft": "int8", "k": 1}, metrics={"count/alpha": 0.5}
+    )
 
 
 def planned(outputs: Path) -> Store:

@@ -62,7 +62,10 @@ def test_an_adaptive_job_says_what_stopped_it_and_its_null_has_the_usual_pairs(
     assert done.metrics["time/pairs"] == 8 == len(done.series["time/pair_ratio"])
     assert "8 pairs are the most" in done.tags["timing.stopped"]
     narrow = spec(timing="adaptive", pairs=6, half_width=0.99)
-    assert "after 6 pairs" in job.clock(narrow, job.count(narrow), {}).tags["timing.stopped"]
+    done = job.clock(narrow, job.count(narrow), {})
+    taken = int(done.metrics["time/pairs"])  # 6, unless the machine is very busy
+    assert done.tags["timing.stopped"].startswith("the interval is within")
+    assert taken >= 6 and f"after {taken} pairs" in done.tags["timing.stopped"]
     planned: list[PairPlan] = []
 
     def measure(baseline: Any, speculative: Any, plan: PairPlan) -> Measured:
