@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pipeline.context import Context
 from pipeline.decode import Method, Step, Texts, autoregressive, speculative
+from pipeline.drafts.base import Draft
 from pipeline.drafts.bigram import BigramDraft
 from pipeline.drafts.quantized import QuantizedDraft
 from pipeline.model import CharTransformer, ModelConfig
@@ -32,7 +33,7 @@ def tiny(seed: int = 0, sharpness: float = 6.0) -> CharTransformer:
 
 
 @dataclass
-class Same:
+class Same(Draft):
     """A draft that is the target itself."""
 
     model: CharTransformer
@@ -48,7 +49,7 @@ class Same:
         return 0
 
 
-def drafts(model: CharTransformer) -> dict[str, object]:
+def drafts(model: CharTransformer) -> dict[str, Draft]:
     """One of each kind, by name, and the target as its own draft."""
     rows = np.random.default_rng(1).dirichlet(np.ones(VOCAB), VOCAB)
     return {
@@ -61,7 +62,7 @@ def drafts(model: CharTransformer) -> dict[str, object]:
 
 def decode(
     model: CharTransformer,
-    draft: object | None,
+    draft: Draft | None,
     k: int = 3,
     *,
     prompt: tuple[int, ...] = (0, 3, 1),
@@ -81,7 +82,7 @@ def decode(
     uniforms = Uniforms(seed, lanes or 1)
     if draft is None:
         return texts, list(autoregressive(target, texts, sampling, uniforms)), target, None
-    reader = draft.open(ids[:-1], len(ids) + tokens, lanes, model.dtype)  # type: ignore[attr-defined]
+    reader = draft.open(ids[:-1], len(ids) + tokens, lanes, model.dtype)
     method = Method(k, find(rule), sampling, threshold)
     steps = list(speculative(target, reader, texts, method, uniforms))
     return texts, steps, target, reader

@@ -146,7 +146,9 @@ def test_at_the_first_visit_the_list_of_jobs_is_whole_up_to_the_acceptance(
     edge = "document.querySelector('.ag-center-cols-viewport').getBoundingClientRect().right"
     last = "document.querySelector('[role=columnheader][col-id*=acceptance_rate]')"
     first_visit.wait(f"{ASSISTANT} && {last} !== null")
-    first_visit.wait(f"{last}.getBoundingClientRect().right <= {edge} + 1", 10)
+    whole = f"{last}.getBoundingClientRect().right <= {edge} + 1"
+    first_visit.wait(whole, 10)
+    assert first_visit.value(whole)
 
 
 def test_at_the_first_visit_a_sweeps_tables_are_whole(

@@ -150,7 +150,7 @@ def test_real_models_and_steppers_agree_with_a_decode_in_one_go(
     draft, room = drafts(model)[name], len(prompt) + tokens
 
     def open_draft(read: Ints) -> Context:
-        opened: Context = draft.open(read, room, None, model.dtype)  # type: ignore[attr-defined]
+        opened: Context = draft.open(read, room, None, model.dtype)
         return opened
 
     timed = Timed(

@@ -9,6 +9,7 @@ import torch
 from pipeline import counts
 from pipeline.decode import Method, Texts, speculative
 from pipeline.drafts.bigram import BigramDraft
+from pipeline.drafts.quantized import QuantizedDraft
 from pipeline.reading import open_texts
 from pipeline.sampling import Sampling, SeedBatch, Uniforms
 from pipeline.verify import RULES, find
@@ -51,7 +52,9 @@ def test_draft_rows_of_every_round_are_those_of_an_uncached_forward() -> None:
     _, int4_steps, _, _ = decode(MODEL, DRAFTS["int4"], 4)
     for step in steps:
         np.testing.assert_allclose(step.q, step.p[:, : step.q.shape[1]], atol=1e-10)
-    rounded = DRAFTS["int4"]._double  # type: ignore[attr-defined]
+    int4 = DRAFTS["int4"]
+    assert isinstance(int4, QuantizedDraft)
+    rounded = int4._double
     texts4, _, _, _ = decode(MODEL, DRAFTS["int4"], 4)
     for step in int4_steps:
         at = texts4.prompt_length + int(step.start[0])
@@ -64,7 +67,7 @@ def test_draft_rows_of_every_round_are_those_of_an_uncached_forward() -> None:
 def test_both_caches_are_cut_to_what_was_committed(name: str) -> None:
     ids = np.array([2, 5], np.int64)
     texts, target = Texts(ids, 25), open_texts(MODEL, ids[:-1], 27, None)
-    draft = DRAFTS[name].open(ids[:-1], 27, None, MODEL.dtype)  # type: ignore[attr-defined]
+    draft = DRAFTS[name].open(ids[:-1], 27, None, MODEL.dtype)
     method = Method(3, find("token"), Sampling())
     for step in speculative(target, draft, texts, method, Uniforms(1)):
         committed = int(texts.lengths[0])
@@ -114,7 +117,7 @@ def test_a_batch_of_seeds_equals_the_seeds_one_by_one() -> None:
     ids = np.array([1, 2], np.int64)
     texts = Texts(ids, 20, lanes=3)
     target = open_texts(MODEL, ids[:-1], 22, 3)
-    draft = DRAFTS["int4"].open(ids[:-1], 22, 3, MODEL.dtype)  # type: ignore[attr-defined]
+    draft = DRAFTS["int4"].open(ids[:-1], 22, 3, MODEL.dtype)
     method = Method(4, find("token"), Sampling())
     for _ in speculative(target, draft, texts, method, SeedBatch([5, 0, 2])):
         pass

@@ -22,7 +22,7 @@ from tests.models import TINY, VOCAB
 
 CONF = Path(__file__).resolve().parent.parent / "conf" / "draft"
 FILES: dict[str, dict[str, Any]] = {
-    path.stem: dict(OmegaConf.to_container(OmegaConf.load(path)))  # type: ignore[arg-type]
+    path.stem: {str(key): value for key, value in OmegaConf.load(path).items()}
     for path in CONF.glob("*.yaml")
 }
 SMALL = ModelConfig(vocab=VOCAB, context=TINY.context, layers=1, heads=2, width=8)

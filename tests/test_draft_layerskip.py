@@ -84,8 +84,9 @@ def test_the_best_layers_are_those_that_do_nothing(
 ) -> None:
     model = deep()
     idle = model.transformer.h[1]
-    for part in (idle.attn.c_proj, idle.mlp.c_proj):  # type: ignore[union-attr]
-        part.weight.zero_(), part.bias.zero_()  # type: ignore[union-attr,operator]
+    for name, part in idle.named_parameters():
+        if "c_proj" in name:
+            part.data.zero_()
     text = torch.from_numpy(np.random.default_rng(2).integers(0, VOCAB, 200))
     found = choose_layers.choices(model, text)
     assert len(found) == 6 and all(0 < one.alpha <= 1 + 1e-9 for one in found)

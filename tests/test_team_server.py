@@ -170,7 +170,8 @@ def test_a_database_whose_creation_was_broken_off_is_begun_anew(tmp_path: Path) 
     (tmp_path / "server.db").write_bytes(b"half a database")
     (tmp_path / ".server.db.unfinished").touch()
     with team_server(backend_of(None, tmp_path), tmp_path, port=free_port()) as page:
-        Recorder(uri=page.base, root=tmp_path).open()
+        store = Recorder(uri=page.base, root=tmp_path).open()
+        assert store.client.get_experiment(store.experiment_id).name == "specsweep"
 
 
 def test_a_database_that_holds_runs_is_never_begun_anew(tmp_path: Path) -> None:
