@@ -6,8 +6,6 @@ a store that was away for a while, neither loses nor doubles a run.
 
 from __future__ import annotations
 
-import io
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,17 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.records import JobRecord
-from tracking import names
-from tracking.load import Meter, main_load
+from tracking import closing, names
+from tracking.load import Meter
 from tracking.location import Location, locate
 from tracking.machine import describe
-from tracking.notes import LONGEST_NOTE, experiment_note, for_page
-from tracking.page import sweep_page
+from tracking.notes import experiment_note
 from tracking.payload import (
     Payload,
     Point,
     RunStatus,
-    as_csv,
     as_text,
     payload,
     shorten,
@@ -215,17 +211,8 @@ class Recorder:
         names.check_metrics(metrics)
         now_ms = int(time.time() * 1000)
         points = [Point(name, float(value), now_ms, 0) for name, value in metrics.items()]
-        files: dict[str, str | bytes] = {
-            "summary.md": table_markdown,
-            "summary.json": json.dumps(summary, indent=1, ensure_ascii=False, allow_nan=False),
-        }
-        if summary.get("rows"):
-            files["summary.csv"] = as_csv(summary["rows"])
-        images = {name: _image(figure) for name, figure in figures.items()}
-        files |= {f"figures/{name}{suffix}": image for name, (suffix, image) in images.items()}
-        pngs = {name: image for name, (suffix, image) in images.items() if suffix == ".png"}
-        files["report.html"] = sweep_page(self._opened().sweep_id, table_markdown, pngs)
-        tags = {NOTE_TAG: for_page(table_markdown)[:LONGEST_NOTE], **_load_of(summary)}
+        files = closing.files(self._opened().sweep_id, table_markdown, summary, figures)
+        tags = closing.tags(table_markdown, summary)
         if self._unsure:  # what arrived late is found by looking once more
             self._runs, self._unsure = None, False
         with self._writing() as (_, runs):
@@ -291,19 +278,3 @@ def _enter(store: Store, sweep: _Sweep) -> SweepRuns:
     runs.reopen()
     runs.log(runs.parent_id, tags=sweep.tags)
     return runs
-
-
-def _load_of(summary: Mapping[str, Any]) -> dict[str, str]:
-    """The state of load of most jobs, as a tag: what a comparison picks sweeps by."""
-    jobs = summary.get("jobs") or []
-    state = main_load((job.get("tags") or {}).get("load.state") for job in jobs)
-    return {"load.state": state} if state else {}
-
-
-def _image(figure: Figure | Path) -> tuple[str, bytes]:
-    """A file's ending and what is in it."""
-    if isinstance(figure, Path):
-        return figure.suffix, figure.read_bytes()
-    out = io.BytesIO()
-    figure.savefig(out, format="png")
-    return ".png", out.getvalue()
